@@ -1,0 +1,1 @@
+//! Sources, sinks and calls of a job, one module a system.

@@ -1,0 +1,1 @@
+//! What Tidegate's programs share at start: configuration, ready line, signals, logs, metrics, locks.

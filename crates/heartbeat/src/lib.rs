@@ -1,0 +1,1 @@
+//! Who is alive: heartbeat managers, monitors and failure detectors.

@@ -1,0 +1,100 @@
+//! The checked plan of a job: chains, and the edges on which records move between them.
+//!
+//! Flink: `JobGraph`. A vertex is a *chain*: its operators call each other directly within one subtask. Chains are cut
+//! only where records must move between subtasks. Job master and task executors plan the same job file with the same
+//! code, so the graph itself never travels.
+
+use runtime_core::VertexId;
+
+use crate::options::{
+    CheckpointOptions, EnrichOptions, FilterOptions, RestartStrategy, SinkOptions, SourceOptions,
+};
+
+/// A planned job.
+#[derive(Debug, Clone)]
+pub struct JobGraph {
+    /// The job's name.
+    pub name: String,
+    /// The number of key groups.
+    pub max_parallelism: u32,
+    /// What happens after a failure.
+    pub restart: RestartStrategy,
+    /// Absent: no checkpoints.
+    pub checkpoints: Option<CheckpointOptions>,
+    /// The chains in the order of the stream; a vertex's id is its place here.
+    pub vertices: Vec<Vertex>,
+    /// The edges; an edge's id is its place here.
+    pub edges: Vec<Edge>,
+    /// Whether the output has the order of the input.
+    pub keeps_input_order: bool,
+}
+
+impl JobGraph {
+    /// How many slots the job needs: one subtask of each chain shares a slot.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.vertices.iter().map(|v| v.parallelism).max().unwrap_or(0)
+    }
+}
+
+/// A chain of operators, run by `parallelism` subtasks.
+#[derive(Debug, Clone)]
+pub struct Vertex {
+    /// Its place in the graph.
+    pub id: VertexId,
+    /// The names of its operators joined by ` -> `, as in Flink: `source: orders -> customer -> sink`.
+    pub name: String,
+    /// How many subtasks.
+    pub parallelism: u32,
+    /// Never empty. A source comes first, a sink last.
+    pub operators: Vec<OperatorSpec>,
+}
+
+/// One operator of a chain.
+#[derive(Debug, Clone)]
+pub enum OperatorSpec {
+    /// Reads records.
+    Source(SourceOptions),
+    /// Lets records pass or not.
+    Filter(FilterOptions),
+    /// Asks something about each record.
+    Enrich(EnrichOptions),
+    /// Writes records.
+    Sink(SinkOptions),
+}
+
+/// Records moving from the subtasks of one chain to those of another.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    /// Its place in the graph.
+    pub id: u32,
+    /// From each subtask of this vertex ...
+    pub from: VertexId,
+    /// ... to the subtasks of this one.
+    pub to: VertexId,
+    /// Which of the chain's outputs travels here.
+    pub output: Output,
+    /// Which subtask a record goes to.
+    pub partitioning: Partitioning,
+}
+
+/// What leaves a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// What passed all operators.
+    Records,
+    /// What some operator could not deal with, and malformed input.
+    DeadLetters,
+}
+
+/// Which subtask of the next chain a record goes to. Control elements go to all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Partitioning {
+    /// The next one in turn.
+    RoundRobin,
+    /// The one that owns the key group of this field; a record without the key, the next one in turn.
+    KeyGroups {
+        /// The field that holds the key.
+        field: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! The job master: dispatcher, scheduler, slot pool and REST.

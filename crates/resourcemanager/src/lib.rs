@@ -1,0 +1,1 @@
+//! The resource manager: task executors, their slots, and the workers that hold them.

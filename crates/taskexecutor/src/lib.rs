@@ -1,0 +1,1 @@
+//! The task executor: slots, tasks and the data exchange between them.

@@ -1,0 +1,1 @@
+//! For tests only: scenarios, a simulated cluster and a cluster of processes.

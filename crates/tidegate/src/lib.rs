@@ -1,0 +1,1 @@
+//! The command line, and a whole cluster in one process.

@@ -1,0 +1,1 @@
+//! The wire between the roles: generated gRPC code, gateways, transports, registration, fencing.
