@@ -154,7 +154,11 @@ impl FromStr for ResourceId {
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         if text.is_empty() || text.len() > 255 || !text.bytes().all(allowed) {
-            return Err(ParseIdError::new("resource id", "1 to 255 of the characters A-Z a-z 0-9 . _ -", text));
+            return Err(ParseIdError::new(
+                "resource id",
+                "1 to 255 of the characters A-Z a-z 0-9 . _ -",
+                text,
+            ));
         }
         Ok(Self(text.into()))
     }
