@@ -1,1 +1,95 @@
 //! A single-threaded event loop: put, clear-and-put, tickets, deadlines, deferred events.
+//!
+//! A [`Processor`] owns some state and handles [`Event`]s one at a time; nothing else can reach the state. Everyone else
+//! holds a [`Handle`] and puts events, from any thread. It mirrors Kafka's controller: the barrier that preempts what
+//! waits (`clearAndPut`), the wait for an event's start (`awaitProcessing`), and from its successor events at the head
+//! of the line, scheduled and tagged events, and latest start times.
+//!
+//! ```
+//! use controller_events::*;
+//! use std::sync::Arc;
+//!
+//! #[derive(Clone, Copy, PartialEq, Eq)]
+//! enum Doing { Idle, Adding }
+//! impl EventState for Doing {
+//!     const IDLE: Self = Self::Idle;
+//!     const ALL: &'static [Self] = &[Self::Idle, Self::Adding];
+//!     fn value(self) -> u8 { self as u8 }
+//!     fn name(self) -> &'static str { if self == Self::Idle { "Idle" } else { "Adding" } }
+//!     fn rate_metric(self) -> Option<&'static str> { (self == Self::Adding).then_some("AddingRateAndTimeMs") }
+//! }
+//!
+//! struct Add(u64, Reply<u64>);
+//! impl Event for Add {
+//!     type State = Doing;
+//!     fn state(&self) -> Doing { Doing::Adding }
+//!     fn name(&self) -> &'static str { "Add" }
+//!     fn not_run(self, _why: NotRun) {} // the dropped reply answers `Abandoned`
+//! }
+//!
+//! struct Sum(u64);
+//! impl Processor for Sum {
+//!     type Event = Add;
+//!     fn process(&mut self, Add(n, reply): Add, _cx: &mut Cx<'_, Add>) -> Result<(), Fault> {
+//!         self.0 += n;
+//!         reply.send(self.0);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let sum = EventLoop::new(Sum(0), LoopOptions::new(Arc::new(MonotonicClock::start()))).start()?;
+//! let (reply, answer) = Reply::pair();
+//! sum.handle().put(Add(2, reply))?;
+//! assert_eq!(answer.wait(), Ok(2));
+//! assert_eq!(sum.close()?.0, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **What holds.** Every accepted event ends in exactly one [`Outcome`], which its [`Ticket`] tells and
+//! [`Stats::accounted`] counts. An event that is not accepted comes back as a value. A barrier has a before and an after
+//! and nothing between. A wait that could never end because the caller is inside the loop is refused.
+//!
+//! **How it is built.** What waits and what comes next is a pure structure (`store`, of `fifo` and `timers`); `queue` puts
+//! the two locks around it; `event_loop` takes turns, on a thread, as a future or by hand. No user code runs under a
+//! lock.
+//!
+//! **What it does not do.** Handlers do not wait: what waits runs elsewhere and comes back as an event. Nothing is
+//! exported: [`Handle`] shows its figures to whoever observes it.
+
+mod clock;
+mod cx;
+mod event;
+mod event_loop;
+mod fifo;
+mod handle;
+mod inside;
+mod metrics;
+mod options;
+mod processor;
+mod put;
+mod queue;
+mod reply;
+mod shared;
+mod signal;
+mod stats;
+mod store;
+mod sync;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod timers;
+mod wake;
+
+pub use clock::{MockClock, MonotonicClock};
+pub use cx::Cx;
+pub use event::{Event, EventState, NotRun};
+pub use event_loop::{EventLoop, JoinError, LoopThread, StartError, Step};
+pub use handle::{CloseOutcome, Handle};
+pub use options::{HaltHook, LoopOptions};
+pub use processor::{Fault, FaultAction, Processor, StopReason};
+pub use put::{ClearScope, Cleared, Lane, PutError, PutOptions, PutRefusal, When};
+pub use reply::{Abandoned, Reply, ReplyReceiver};
+pub use stats::Stats;
+pub use tag::Tag;
+pub use ticket::{Outcome, Ticket, WaitError};

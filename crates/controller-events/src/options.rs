@@ -1,0 +1,74 @@
+//! How a loop is to behave.
+
+use crate::clock::MockClock;
+use crate::processor::{Fault, FaultAction};
+use runtime_core::Clock;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What runs before the process is aborted.
+pub type HaltHook = Arc<dyn Fn(&Fault) + Send + Sync>;
+
+/// How a loop is to behave. Made by [`new`](Self::new) with sound defaults, each field of which may be changed.
+#[derive(Clone)]
+pub struct LoopOptions {
+    /// The loop's name: label `loop` of its metrics, and in its log lines. Default `controller`.
+    pub name: Cow<'static, str>,
+    /// How many events may wait in line before `put` refuses more. Barriers, prepended events, the control lane and puts
+    /// by the loop's own handlers are exempt: a handler that waits for room in its own queue never gets it. Scheduled
+    /// events do not count. Default: no limit.
+    pub capacity: Option<usize>,
+    /// How many events may be scheduled; puts by the loop's own handlers are exempt. Default: no limit.
+    pub timer_capacity: Option<usize>,
+    /// How many due scheduled events may run in a row while others wait in line. `u32::MAX` is Kafka's order, in which
+    /// an event that schedules itself for now starves the line. Default 16.
+    pub timer_burst: u32,
+    /// What at least happens when a handler panics; `on_fault` may ask for more. Going on ([`FaultAction::Continue`])
+    /// with what may be half changed must be chosen. In a program built with `panic = "abort"` no panic is caught and
+    /// this is void. Default [`FaultAction::Failover`].
+    pub panic_policy: FaultAction,
+    /// Handlers that take this long are counted and logged. Default 2 s.
+    pub slow_event: Duration,
+    /// Called before the process is aborted by [`FaultAction::Halt`]. Default: nothing.
+    pub on_halt: Option<HaltHook>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) mock: Option<MockClock>,
+}
+
+impl LoopOptions {
+    /// The defaults, on this clock. A loop with a thread of its own waits in real time against it.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            name: Cow::Borrowed("controller"),
+            capacity: None,
+            timer_capacity: None,
+            timer_burst: 16,
+            panic_policy: FaultAction::Failover,
+            slow_event: Duration::from_secs(2),
+            on_halt: None,
+            clock,
+            mock: None,
+        }
+    }
+
+    /// The defaults, on a clock that a test advances; the loop wakes when it does.
+    #[must_use]
+    pub fn mocked(clock: &MockClock) -> Self {
+        Self { mock: Some(clock.clone()), ..Self::new(Arc::new(clock.clone())) }
+    }
+}
+
+impl std::fmt::Debug for LoopOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopOptions")
+            .field("name", &self.name)
+            .field("capacity", &self.capacity)
+            .field("timer_capacity", &self.timer_capacity)
+            .field("timer_burst", &self.timer_burst)
+            .field("panic_policy", &self.panic_policy)
+            .field("slow_event", &self.slow_event)
+            .finish_non_exhaustive()
+    }
+}
