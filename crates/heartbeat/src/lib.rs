@@ -1,1 +1,75 @@
 //! Who is alive: heartbeat managers, monitors and failure detectors.
+//!
+//! Two components watch each other. The *active* one asks at an interval, the *passive* one answers; each arms a timeout
+//! per target that every sign of life moves, and each counts calls that were refused. Silence for the whole timeout, or
+//! `rpc_failure_threshold` refused calls in a row, is a [`Verdict`], and a target gets at most one (Flink:
+//! `HeartbeatManagerImpl`, `HeartbeatManagerSenderImpl`, with their names and defaults kept).
+//!
+//! Everything here is a core: no socket, no clock, no task, no lock. The owner passes the time in, carries the effects out, and
+//! asks when to come back. So heartbeats are judged on the owner's own loop, and a component that is stuck looks dead.
+//!
+//! ```
+//! use heartbeat::{Effect, HeartbeatOptions, HeartbeatServices};
+//! use runtime_core::{EpochMillis, Incarnation, Tick};
+//!
+//! let services = HeartbeatServices::new(HeartbeatOptions::default())?; // 10 s, 50 s, 2 refused calls
+//! let mut sender = services.create_heartbeat_manager_sender("worker");
+//! let (worker, life) = ("worker-1", Incarnation::from_u128(7));
+//! sender.monitor_target(worker, life, Tick::ZERO);
+//! assert!(matches!(sender.advance(Tick::ZERO)[..], [Effect::Request { id: "worker-1", .. }]));
+//!
+//! // The worker answers once and then falls silent; the owner sleeps until `next_wakeup` and advances.
+//! sender.receive_heartbeat(&worker, &life, Tick::from_millis(100), EpochMillis(1_700_000_000_100));
+//! let effects = sender.advance(Tick::from_millis(50_100));
+//! let Some(Effect::Verdict(verdict)) = effects.last() else { panic!("silent for 50 s") };
+//! assert_eq!(verdict.to_string(), "heartbeat of worker worker-1 timed out: last heard 50.0 s ago, 0 failed calls");
+//! # Ok::<(), heartbeat::OptionError>(())
+//! ```
+//!
+//! # Parts
+//!
+//! | part | for |
+//! |---|---|
+//! | [`HeartbeatServices`] | checked options, and the factory of managers |
+//! | [`HeartbeatManager`] | the passive side: timeouts, and the outcomes of its answers |
+//! | [`HeartbeatManagerSender`] | the active side: the same, and when to ask whom |
+//! | [`HeartbeatMonitor`] | the state machine of one target |
+//! | [`HeartbeatExchange`] | a manager with its targets and listener: the original's calls, answered by futures |
+//! | [`HeartbeatTarget`], [`HeartbeatListener`] | what an exchange calls: the peer, and the owner |
+//! | [`HeartbeatMetrics`] | what was received, dropped, asked and judged |
+//!
+//! # What is different from the original
+//!
+//! - Targets have an incarnation. To monitor a new one replaces the old; what the old one still says is counted and dropped.
+//! - A heartbeat stores the time and touches no timer: a timer that fires too early is armed again for the remainder.
+//! - The first request goes out at once, the later ones keep places that are spread over the interval.
+//! - A target that was judged is not asked any more, and one target's trouble never stops the others' requests.
+//! - The placeholder manager for the time before a start is `Option::None`.
+//!
+//! What it does not do: it sends nothing, it does not know why a call failed (its caller says so as an [`RpcOutcome`]),
+//! and it does not react to a verdict.
+
+mod exchange;
+mod listener;
+mod manager;
+mod metrics;
+mod monitor;
+mod options;
+mod outcome;
+mod services;
+mod spread;
+mod target;
+mod verdict;
+mod watch;
+
+pub use exchange::{Call, HeartbeatExchange};
+pub use listener::HeartbeatListener;
+pub use manager::{HeartbeatManager, HeartbeatManagerSender};
+pub use metrics::HeartbeatMetrics;
+pub use monitor::{HeartbeatMonitor, Judgement, LastHeartbeat, Liveness, MonitorState};
+pub use options::{HeartbeatOptions, OptionError, OptionWarning};
+pub use outcome::RpcOutcome;
+pub use services::HeartbeatServices;
+pub use target::{Delivery, HeartbeatReceiver, HeartbeatSender, HeartbeatTarget};
+pub use verdict::{Reason, Verdict};
+pub use watch::{Effect, Monitored, Received};

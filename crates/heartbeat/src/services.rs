@@ -1,0 +1,78 @@
+//! The factory of managers.
+
+use crate::manager::{HeartbeatManager, HeartbeatManagerSender};
+use crate::options::{HeartbeatOptions, OptionError, OptionWarning};
+use crate::watch::{Terms, Watch};
+use std::time::Duration;
+
+/// Checked options, of which an owner makes its managers, new ones for each term of leadership (Flink:
+/// `HeartbeatServices`).
+#[derive(Debug, Clone)]
+pub struct HeartbeatServices {
+    options: HeartbeatOptions,
+    threshold: Option<u32>,
+    warnings: Vec<OptionWarning>,
+}
+
+impl HeartbeatServices {
+    /// Services with these options.
+    ///
+    /// # Errors
+    /// The options contradict each other; see [`HeartbeatOptions::validate`].
+    pub fn new(options: HeartbeatOptions) -> Result<Self, OptionError> {
+        let warnings = options.validate()?;
+        Ok(Self { options, threshold: options.threshold()?, warnings })
+    }
+
+    /// What is probably not meant: to be logged once, at the start.
+    #[must_use]
+    pub fn warnings(&self) -> &[OptionWarning] {
+        &self.warnings
+    }
+
+    /// The options.
+    #[must_use]
+    pub const fn options(&self) -> &HeartbeatOptions {
+        &self.options
+    }
+
+    /// The deadline of one heartbeat call: the general one, but at most an interval, so that calls to a peer that does
+    /// not answer never pile up.
+    #[must_use]
+    pub fn rpc_deadline(&self, rpc_timeout: Duration) -> Duration {
+        rpc_timeout.min(self.options.interval)
+    }
+
+    /// Checks the keep-alive of the transport: pings after `time` of idleness whose answers are waited for during `timeout`.
+    ///
+    /// # Errors
+    /// A dead connection would be noticed no sooner than the verdict falls, and new calls would go into it until then.
+    pub fn check_keep_alive(&self, time: Duration, timeout: Duration) -> Result<(), OptionError> {
+        if time.saturating_add(timeout) < self.options.timeout {
+            return Ok(());
+        }
+        Err(OptionError::KeepAliveTooLong { time, timeout, heartbeat_timeout: self.options.timeout })
+    }
+
+    /// A passive manager. `peer` says what its targets are, in verdicts and metrics: "task executor".
+    #[must_use]
+    pub fn create_heartbeat_manager<K: Clone + Ord, N: Clone + Eq>(
+        &self,
+        peer: &'static str,
+    ) -> HeartbeatManager<K, N> {
+        HeartbeatManager::new(Watch::new(self.terms(peer, None)))
+    }
+
+    /// An active manager. `peer` says what its targets are, in verdicts and metrics: "task executor".
+    #[must_use]
+    pub fn create_heartbeat_manager_sender<K: Clone + Ord, N: Clone + Eq>(
+        &self,
+        peer: &'static str,
+    ) -> HeartbeatManagerSender<K, N> {
+        HeartbeatManagerSender::new(Watch::new(self.terms(peer, Some(self.options.interval))))
+    }
+
+    fn terms(&self, peer: &'static str, interval: Option<Duration>) -> Terms {
+        Terms { peer, timeout: self.options.timeout, threshold: self.threshold, interval }
+    }
+}
