@@ -1,0 +1,127 @@
+//! One record in the operator, and the name it goes by.
+
+use runtime_core::{Record, Tick};
+use slab::Slab;
+
+use crate::output::Outcome;
+
+/// Stands for "no entry" in a link.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The name of a record in the operator. Never used twice: a completion that comes after its record has left names
+/// nobody, even when the place of the record was taken by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EntryId {
+    pub(crate) sequence: u64,
+    pub(crate) slot: u32,
+}
+
+impl EntryId {
+    /// The record's number in the order of admission, watermarks and statuses counted too.
+    #[must_use]
+    pub const fn sequence(self) -> u64 {
+        self.sequence
+    }
+
+    /// The record's place, taken again once the record has left; places are numbered from 0 and there are no more of them
+    /// than records were ever held at a time. Shells index what they hold for a record by it.
+    #[must_use]
+    pub const fn slot(self) -> usize {
+        self.slot as usize
+    }
+}
+
+/// Where a record stands.
+#[derive(Debug)]
+pub(crate) enum State<R, E> {
+    /// Waits for its key.
+    Queued,
+    /// Its attempt runs.
+    InFlight,
+    /// Pauses before its next attempt, or until its budget ends.
+    Backoff,
+    /// Has its outcome.
+    Done(Outcome<R, E>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry<I, R, E> {
+    pub(crate) sequence: u64,
+    pub(crate) input: Record<I>,
+    pub(crate) state: State<R, E>,
+    /// The number of the newest attempt, 0 before the first.
+    pub(crate) attempt: u32,
+    pub(crate) first_at: Tick,
+    pub(crate) last_at: Tick,
+    /// Whether the end of its budget stands among the deadlines.
+    pub(crate) budget_armed: bool,
+    /// The segment it belongs to, counted from the operator's first.
+    pub(crate) segment: u64,
+    /// The place of its key, or [`NONE`].
+    pub(crate) key: u32,
+    /// The entry after it: in its key's queue until it is ready, then among its segment's ready ones.
+    pub(crate) next: u32,
+}
+
+impl<I, R, E> Entry<I, R, E> {
+    pub(crate) const fn is_done(&self) -> bool {
+        matches!(self.state, State::Done(_))
+    }
+
+    /// Whether attempt `attempt` is running.
+    pub(crate) const fn runs(&self, attempt: u32) -> bool {
+        matches!(self.state, State::InFlight) && self.attempt == attempt
+    }
+
+    /// Whether the entry's call has begun and has no outcome yet.
+    pub(crate) const fn is_in_flight(&self) -> bool {
+        matches!(self.state, State::InFlight | State::Backoff)
+    }
+}
+
+/// The entries by their place.
+pub(crate) type Entries<I, R, E> = Slab<Entry<I, R, E>>;
+
+/// The entry that goes by this name, unless it has left.
+pub(crate) fn find<I, R, E>(entries: &Entries<I, R, E>, id: EntryId) -> Option<&Entry<I, R, E>> {
+    entries.get(id.slot()).filter(|entry| entry.sequence == id.sequence)
+}
+
+/// As [`find`], to change it.
+pub(crate) fn find_mut<I, R, E>(entries: &mut Entries<I, R, E>, id: EntryId) -> Option<&mut Entry<I, R, E>> {
+    entries.get_mut(id.slot()).filter(|entry| entry.sequence == id.sequence)
+}
+
+/// A first-in, first-out list of entries that are linked by [`Entry::next`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct List {
+    pub(crate) head: u32,
+    tail: u32,
+}
+
+impl List {
+    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.head == NONE
+    }
+
+    pub(crate) fn push<I, R, E>(&mut self, slot: u32, entries: &mut Entries<I, R, E>) {
+        if let Some(tail) = entries.get_mut(self.tail as usize) {
+            tail.next = slot;
+        } else {
+            self.head = slot;
+        }
+        self.tail = slot;
+    }
+
+    pub(crate) fn pop<I, R, E>(&mut self, entries: &mut Entries<I, R, E>) -> Option<u32> {
+        let slot = self.head;
+        let entry = entries.get_mut(slot as usize)?;
+        self.head = std::mem::replace(&mut entry.next, NONE);
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        Some(slot)
+    }
+}

@@ -1,0 +1,131 @@
+//! What time does to the operator, and its end.
+
+use std::cmp::Reverse;
+
+use runtime_core::Tick;
+
+use super::{AsyncWaitOperator, Effect};
+use crate::entry::{EntryId, State, find};
+use crate::key::KeySelector;
+use crate::output::{CallError, FailureReason, Outcome};
+use crate::queue::Queue;
+use crate::retry::RetryPredicate;
+
+impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R, E, S, P> {
+    /// Fires the timers that are due at `now`: deadlines at their time, not only after it.
+    ///
+    /// Budgets come first: a record whose budget has ended gets no other attempt, however late the clock is looked at.
+    pub fn advance(&mut self, now: Tick) {
+        let now = self.at(now);
+        self.arm();
+        while let Some(due) =
+            self.budgets.pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| !e.is_done()))
+        {
+            self.time_out(due.entry, now);
+        }
+        while let Some(due) = self
+            .attempt_limits
+            .pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)))
+        {
+            self.figures.attempt_timeouts += 1;
+            self.effects.push_back(Effect::Abandon { entry: due.entry, attempt: due.attempt });
+            self.settle(due.entry, Err(CallError::AttemptTimeout), now);
+        }
+        while let Some(&Reverse((due, sequence, slot))) = self.retries.peek() {
+            if due > now {
+                break;
+            }
+            self.retries.pop();
+            if self.pauses(EntryId { sequence, slot }) {
+                self.start(slot, now);
+            }
+        }
+    }
+
+    /// Tells that no further element will come. Nothing is retried from now on: records that pause before a retry are
+    /// called once more at once, and that attempt's outcome stands, like those of the attempts that run.
+    ///
+    /// Go on driving the operator until [`is_drained`](Self::is_drained). Timers still fire.
+    pub fn end_of_input(&mut self, now: Tick) {
+        if self.ended {
+            return;
+        }
+        let now = self.at(now);
+        self.arm();
+        self.ended = true;
+        self.retries.clear();
+        let pausing = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Backoff));
+        let mut pausing: Vec<(u64, usize)> = pausing.map(|(slot, entry)| (entry.sequence, slot)).collect();
+        pausing.sort_unstable();
+        for (_, slot) in pausing {
+            self.start(slot as u32, now);
+        }
+    }
+}
+
+impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
+    fn time_out(&mut self, id: EntryId, now: Tick) {
+        let Some(entry) = find(&self.entries, id) else { return };
+        self.figures.timeouts += 1;
+        if entry.runs(entry.attempt) {
+            self.effects.push_back(Effect::Abandon { entry: id, attempt: entry.attempt });
+        }
+        self.conclude(id.slot, Outcome::Failed(FailureReason::Timeout), now);
+    }
+
+    fn pauses(&self, id: EntryId) -> bool {
+        find(&self.entries, id).is_some_and(|entry| matches!(entry.state, State::Backoff))
+    }
+
+    /// When [`advance`](Self::advance) has something to do next; absent: not before something else happens.
+    pub fn next_wakeup(&mut self) -> Option<Tick> {
+        self.arm();
+        let budget = self.budgets.next(|d| find(&self.entries, d.entry).is_some_and(|e| !e.is_done()));
+        let limit =
+            self.attempt_limits.next(|d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)));
+        while self
+            .retries
+            .peek()
+            .is_some_and(|&Reverse((_, sequence, slot))| !self.pauses(EntryId { sequence, slot }))
+        {
+            self.retries.pop();
+        }
+        let retry = self.retries.peek().map(|&Reverse((due, ..))| due);
+        [budget, limit, retry].into_iter().flatten().min()
+    }
+
+    /// Whether the input has ended and every element has left.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.ended && self.is_empty()
+    }
+
+    /// Gives up everything that is held: nothing of it leaves any more, and later completions are ignored. The calls that
+    /// run are abandoned through [`next_effect`](Self::next_effect).
+    pub fn close(&mut self) {
+        self.ended = true;
+        self.unarmed = None;
+        self.effects.retain(|effect| matches!(effect, Effect::Abandon { .. }));
+        let running = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::InFlight));
+        let mut running: Vec<(u64, usize, u32)> =
+            running.map(|(slot, entry)| (entry.sequence, slot, entry.attempt)).collect();
+        running.sort_unstable();
+        for (sequence, slot, attempt) in running {
+            let entry = EntryId { sequence, slot: slot as u32 };
+            self.effects.push_back(Effect::Abandon { entry, attempt });
+        }
+        self.entries.clear();
+        self.queue = Queue::new(self.options.order());
+        if let Some(keys) = &mut self.keys {
+            keys.clear();
+        }
+        self.bypass.clear();
+        self.budgets.clear();
+        self.attempt_limits.clear();
+        self.retries.clear();
+        self.occupied = 0;
+        self.figures.in_flight = 0;
+        self.figures.completed_waiting = 0;
+        self.no_longer_full();
+    }
+}

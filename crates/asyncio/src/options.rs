@@ -1,0 +1,269 @@
+//! The checked options of one operator.
+
+use std::time::Duration;
+
+use crate::retry::Retry;
+
+/// The order in which records leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As they came (Flink: `ORDERED`).
+    Ordered,
+    /// As they are ready, but never across a watermark or a status (Flink: `UNORDERED`).
+    Unordered,
+    /// As they came within a key: calls of one key start and leave in order, keys overlap (Flink: key-ordered lookup of
+    /// FLIP-519). Never across a watermark or a status.
+    Keyed,
+}
+
+/// Options that have been checked; made by [`Options::ordered`], [`Options::unordered`] or [`Options::keyed`].
+///
+/// ```
+/// use asyncio::{Options, Retry};
+/// use std::time::Duration;
+///
+/// let options = Options::unordered()
+///     .capacity(50)
+///     .timeout(Duration::from_secs(30))
+///     .retry(Retry::FixedDelay { max_retries: 3, delay: Duration::from_millis(100) })
+///     .build()?;
+/// assert_eq!(options.capacity(), 50);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    order: Order,
+    capacity: usize,
+    timeout: Option<Duration>,
+    attempt_timeout: Option<Duration>,
+    retry: Retry,
+    max_in_flight_per_key: usize,
+}
+
+impl Options {
+    /// Records leave as they came.
+    pub const fn ordered() -> OptionsBuilder {
+        Self::with_order(Order::Ordered)
+    }
+
+    /// Records leave as they are ready.
+    pub const fn unordered() -> OptionsBuilder {
+        Self::with_order(Order::Unordered)
+    }
+
+    /// Records of one key are called and leave in order.
+    pub const fn keyed() -> OptionsBuilder {
+        Self::with_order(Order::Keyed)
+    }
+
+    /// Records leave in this order.
+    pub const fn with_order(order: Order) -> OptionsBuilder {
+        OptionsBuilder(Self {
+            order,
+            capacity: 100,
+            timeout: None,
+            attempt_timeout: None,
+            retry: Retry::None,
+            max_in_flight_per_key: 1,
+        })
+    }
+
+    /// The order in which records leave.
+    #[must_use]
+    pub const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// How many elements the operator holds at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The budget of one record, from the start of its first attempt; absent: none.
+    #[must_use]
+    pub const fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The time of one attempt; absent: none.
+    #[must_use]
+    pub const fn attempt_timeout(&self) -> Option<Duration> {
+        self.attempt_timeout
+    }
+
+    /// When a call is made again.
+    #[must_use]
+    pub const fn retry(&self) -> &Retry {
+        &self.retry
+    }
+
+    /// How many calls of one key run at a time.
+    #[must_use]
+    pub const fn max_in_flight_per_key(&self) -> usize {
+        self.max_in_flight_per_key
+    }
+}
+
+/// Options not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "options are checked by `build`"]
+pub struct OptionsBuilder(Options);
+
+impl OptionsBuilder {
+    /// Elements in the operator: pending and completed records, watermarks and statuses. At least 1; 100 unless said
+    /// otherwise. Each costs the memory of its input, and later of its result.
+    pub const fn capacity(mut self, elements: usize) -> Self {
+        self.0.capacity = elements;
+        self
+    }
+
+    /// The budget of one record, all attempts and pauses included, counted from the start of its first attempt: waiting
+    /// for a slot or for its key does not count. Unless said otherwise there is none.
+    pub fn timeout(mut self, budget: impl Into<Option<Duration>>) -> Self {
+        self.0.timeout = budget.into();
+        self
+    }
+
+    /// The time of one attempt. An attempt that exceeds it counts as an error that a retry may help with.
+    pub fn attempt_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.0.attempt_timeout = limit.into();
+        self
+    }
+
+    /// When a call is made again; needs a [`timeout`](Self::timeout).
+    pub const fn retry(mut self, retry: Retry) -> Self {
+        self.0.retry = retry;
+        self
+    }
+
+    /// How many calls of one key run at a time in keyed order; 1 unless said otherwise. With more than one, records of
+    /// the key still leave in order.
+    pub const fn max_in_flight_per_key(mut self, calls: usize) -> Self {
+        self.0.max_in_flight_per_key = calls;
+        self
+    }
+
+    /// The options, if they make sense.
+    ///
+    /// # Errors
+    ///
+    /// Says which option is out of its range and what would be right.
+    pub fn build(self) -> Result<Options, OptionsError> {
+        let options = self.0;
+        // Entries are linked by 32-bit numbers, of which the last one stands for "none".
+        if options.capacity == 0 || options.capacity >= u32::MAX as usize {
+            return Err(OptionsError::Capacity(options.capacity));
+        }
+        if options.timeout == Some(Duration::ZERO) {
+            return Err(OptionsError::ZeroTimeout);
+        }
+        if options.attempt_timeout == Some(Duration::ZERO) {
+            return Err(OptionsError::ZeroAttemptTimeout);
+        }
+        if options.max_in_flight_per_key == 0 {
+            return Err(OptionsError::ZeroInFlightPerKey);
+        }
+        if options.retry != Retry::None && options.timeout.is_none() {
+            return Err(OptionsError::RetryWithoutTimeout);
+        }
+        options.retry.check()?;
+        Ok(options)
+    }
+}
+
+/// Options that make no sense. Nothing was built.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptionsError {
+    /// No room for a single element, or for more than can be numbered.
+    #[error("capacity is {0}: it must be at least 1 and below 2^32 - 1")]
+    Capacity(usize),
+    /// A budget of nothing.
+    #[error("timeout is zero: give a positive duration, or none to wait without limit")]
+    ZeroTimeout,
+    /// An attempt of no time.
+    #[error("attempt_timeout is zero: give a positive duration, or none")]
+    ZeroAttemptTimeout,
+    /// No call of a key could ever start.
+    #[error("max_in_flight_per_key is 0: it must be at least 1")]
+    ZeroInFlightPerKey,
+    /// Retries without an end in time.
+    #[error("retry needs a timeout: set the budget of one record")]
+    RetryWithoutTimeout,
+    /// A strategy that never retries.
+    #[error("retry.max_retries is 0: it must be at least 1; leave retry out to make one attempt only")]
+    ZeroRetries,
+    /// A retry without a pause.
+    #[error("retry.{0} is zero: give a positive duration")]
+    ZeroDelay(&'static str),
+    /// The longest pause is shorter than the first.
+    #[error("retry.max is {max:?}: it must not be below retry.initial, {initial:?}")]
+    MaxBelowInitial {
+        /// The first pause.
+        initial: Duration,
+        /// The longest pause.
+        max: Duration,
+    },
+    /// Pauses would shrink, or are no number.
+    #[error("retry.multiplier is {0}: it must be a number of at least 1")]
+    Multiplier(f64),
+    /// A part beyond the whole, or none.
+    #[error("retry.jitter is {0}: it must be a number from 0 to 1")]
+    Jitter(f64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn exponential(initial: Duration, max: Duration, multiplier: f64, jitter: f64) -> Retry {
+        Retry::ExponentialDelay { max_retries: 3, initial, max, multiplier, jitter, seed: 0 }
+    }
+
+    #[test]
+    fn j01_capacity_is_100_unless_said_otherwise() {
+        assert_eq!(Options::ordered().build().unwrap().capacity(), 100);
+    }
+
+    #[test]
+    fn a09_j02_capacity_0_is_refused_by_name() {
+        let error = Options::ordered().capacity(0).build().unwrap_err();
+        assert_eq!(error, OptionsError::Capacity(0));
+        assert!(error.to_string().contains("capacity is 0"), "{error}");
+    }
+
+    #[test]
+    fn e12_retry_without_timeout_is_refused() {
+        let retry = Retry::FixedDelay { max_retries: 1, delay: MS };
+        assert_eq!(Options::ordered().retry(retry).build(), Err(OptionsError::RetryWithoutTimeout));
+    }
+
+    #[test]
+    fn e26_and_its_like_are_refused_each_by_its_own_error() {
+        let timed = || Options::unordered().timeout(MS);
+        let fixed = |max_retries, delay| Retry::FixedDelay { max_retries, delay };
+        let nan = timed().retry(exponential(MS, MS, f64::NAN, 0.0)).build();
+        assert!(matches!(nan, Err(OptionsError::Multiplier(_))));
+        let cases = [
+            (Options::ordered().timeout(Duration::ZERO), OptionsError::ZeroTimeout),
+            (Options::ordered().attempt_timeout(Duration::ZERO), OptionsError::ZeroAttemptTimeout),
+            (Options::keyed().max_in_flight_per_key(0), OptionsError::ZeroInFlightPerKey),
+            (timed().retry(fixed(0, MS)), OptionsError::ZeroRetries),
+            (timed().retry(fixed(1, Duration::ZERO)), OptionsError::ZeroDelay("delay")),
+            (timed().retry(exponential(Duration::ZERO, MS, 2.0, 0.0)), OptionsError::ZeroDelay("initial")),
+            (
+                timed().retry(exponential(2 * MS, MS, 2.0, 0.0)),
+                OptionsError::MaxBelowInitial { initial: 2 * MS, max: MS },
+            ),
+            (timed().retry(exponential(MS, MS, 0.5, 0.0)), OptionsError::Multiplier(0.5)),
+            (timed().retry(exponential(MS, MS, f64::INFINITY, 0.0)), OptionsError::Multiplier(f64::INFINITY)),
+            (timed().retry(exponential(MS, MS, 1.0, 1.5)), OptionsError::Jitter(1.5)),
+            (timed().retry(exponential(MS, MS, 1.0, -0.1)), OptionsError::Jitter(-0.1)),
+        ];
+        for (builder, error) in cases {
+            assert_eq!(builder.build(), Err(error));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The queue of each key in the keyed mode.
+//!
+//! The records of a key that have not yet been let go are linked in the order of admission. They start in that order, at
+//! most so many at a time, and are let go in that order: one that completes before an earlier one of its key waits for
+//! it. A key is forgotten when its last record has been let go.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use slab::Slab;
+
+use crate::entry::{Entries, List, NONE};
+
+#[derive(Debug)]
+struct KeyQueue<K> {
+    key: K,
+    /// Not yet let go, oldest first.
+    records: List,
+    /// The first that has not started, or [`NONE`].
+    unstarted: u32,
+    in_flight: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keys<K> {
+    places: HashMap<K, u32>,
+    queues: Slab<KeyQueue<K>>,
+    max_in_flight: usize,
+}
+
+impl<K: Eq + Hash + Clone> Keys<K> {
+    pub(crate) fn new(max_in_flight: usize) -> Self {
+        Self { places: HashMap::new(), queues: Slab::new(), max_in_flight }
+    }
+
+    /// Puts the record in this place at the end of its key's queue. It does not start by that: see [`start`](Self::start).
+    pub(crate) fn admit<I, R, E>(&mut self, key: K, slot: u32, entries: &mut Entries<I, R, E>) -> u32 {
+        let queues = &mut self.queues;
+        let place = *self.places.entry(key).or_insert_with_key(|key| {
+            let queue = KeyQueue { key: key.clone(), records: List::EMPTY, unstarted: NONE, in_flight: 0 };
+            // There are no more keys than records, and the capacity keeps those below 2^32 - 1.
+            queues.insert(queue) as u32
+        });
+        if let Some(queue) = self.queues.get_mut(place as usize) {
+            queue.records.push(slot, entries);
+            if queue.unstarted == NONE {
+                queue.unstarted = slot;
+            }
+        }
+        place
+    }
+
+    /// The next record of this key that may start. It counts as started.
+    pub(crate) fn start<I, R, E>(&mut self, place: u32, entries: &Entries<I, R, E>) -> Option<u32> {
+        let queue = self.queues.get_mut(place as usize)?;
+        if queue.in_flight >= self.max_in_flight {
+            return None;
+        }
+        let slot = queue.unstarted;
+        queue.unstarted = entries.get(slot as usize)?.next;
+        queue.in_flight += 1;
+        Some(slot)
+    }
+
+    /// A started record of this key has its outcome.
+    pub(crate) fn finished(&mut self, place: u32) {
+        if let Some(queue) = self.queues.get_mut(place as usize) {
+            queue.in_flight -= 1;
+        }
+    }
+
+    /// Takes out the key's oldest record if it has its outcome.
+    pub(crate) fn let_go<I, R, E>(&mut self, place: u32, entries: &mut Entries<I, R, E>) -> Option<u32> {
+        let queue = self.queues.get_mut(place as usize)?;
+        if !entries.get(queue.records.head as usize)?.is_done() {
+            return None;
+        }
+        let slot = queue.records.pop(entries);
+        if queue.records.is_empty() {
+            let queue = self.queues.remove(place as usize);
+            self.places.remove(&queue.key);
+        }
+        slot
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.queues.clear();
+    }
+}

@@ -1,0 +1,219 @@
+//! Whether and when a call is made again.
+//!
+//! A strategy is a pure function of the attempt's number, so one value serves all records (Flink: FLINK-33698). Whether
+//! an outcome is worth another attempt is the predicate's to say.
+
+use std::time::Duration;
+
+use crate::options::OptionsError;
+use crate::output::CallError;
+
+/// How often and after which pause a call is made again (Flink: `AsyncRetryStrategies`).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Retry {
+    /// Never.
+    #[default]
+    None,
+    /// After equal pauses.
+    FixedDelay {
+        /// Calls beyond the first, at least 1.
+        max_retries: u32,
+        /// The pause, above zero.
+        delay: Duration,
+    },
+    /// After growing pauses.
+    ExponentialDelay {
+        /// Calls beyond the first, at least 1.
+        max_retries: u32,
+        /// The pause after the first attempt, above zero.
+        initial: Duration,
+        /// The longest pause, at least `initial`. Jitter may exceed it.
+        max: Duration,
+        /// By how much a pause grows, at least 1.
+        multiplier: f64,
+        /// By which part a pause is moved at random, 0 to 1: 0.2 moves it by up to 20 % either way.
+        jitter: f64,
+        /// Where the random part begins; equal seeds, equal pauses.
+        seed: u64,
+    },
+}
+
+impl Retry {
+    pub(crate) fn check(&self) -> Result<(), OptionsError> {
+        match *self {
+            Self::None => Ok(()),
+            Self::FixedDelay { max_retries: 0, .. } | Self::ExponentialDelay { max_retries: 0, .. } => {
+                Err(OptionsError::ZeroRetries)
+            }
+            Self::FixedDelay { delay: Duration::ZERO, .. } => Err(OptionsError::ZeroDelay("delay")),
+            Self::FixedDelay { .. } => Ok(()),
+            Self::ExponentialDelay { initial: Duration::ZERO, .. } => Err(OptionsError::ZeroDelay("initial")),
+            Self::ExponentialDelay { initial, max, .. } if max < initial => {
+                Err(OptionsError::MaxBelowInitial { initial, max })
+            }
+            Self::ExponentialDelay { multiplier, .. } if !(1.0..f64::INFINITY).contains(&multiplier) => {
+                Err(OptionsError::Multiplier(multiplier))
+            }
+            Self::ExponentialDelay { jitter, .. } if !(0.0..=1.0).contains(&jitter) => {
+                Err(OptionsError::Jitter(jitter))
+            }
+            Self::ExponentialDelay { .. } => Ok(()),
+        }
+    }
+
+    /// Whether another attempt may follow this many (Flink: `canRetry`).
+    #[must_use]
+    pub const fn can_retry(&self, attempts: u32) -> bool {
+        match *self {
+            Self::None => false,
+            Self::FixedDelay { max_retries, .. } | Self::ExponentialDelay { max_retries, .. } => {
+                attempts <= max_retries
+            }
+        }
+    }
+
+    /// The pause after attempt `attempt` (from 1) of the record with this number. The number only moves the jitter, so
+    /// that records that failed together do not come back together.
+    #[must_use]
+    pub fn delay(&self, attempt: u32, record: u64) -> Duration {
+        match *self {
+            Self::None => Duration::ZERO,
+            Self::FixedDelay { delay, .. } => delay,
+            Self::ExponentialDelay { initial, max, multiplier, jitter, seed, .. } => {
+                let mut delay = initial;
+                for _ in 1..attempt {
+                    let next = grown(delay, multiplier).min(max);
+                    if next == delay {
+                        break;
+                    }
+                    delay = next;
+                }
+                if jitter == 0.0 {
+                    return delay;
+                }
+                let bits = scramble(seed ^ scramble(record ^ (u64::from(attempt) << 40)));
+                // 53 bits make a fraction in [0, 1) without rounding; it becomes one in [-1, 1).
+                let fraction = (bits >> 11) as f64 / (1_u64 << 53) as f64 * 2.0 - 1.0;
+                grown(delay, 1.0 + jitter * fraction)
+            }
+        }
+    }
+}
+
+/// The duration times a factor that is not negative, cut to nanoseconds.
+fn grown(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+}
+
+/// The finaliser of SplitMix64: spreads neighbouring numbers over the whole range, without any state.
+const fn scramble(bits: u64) -> u64 {
+    let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// What is to become of an attempt's outcome while retries are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the record's outcome.
+    Final,
+    /// Another attempt may help.
+    Retry,
+    /// Another attempt may help, but not sooner than this after now (HTTP: `Retry-After`).
+    RetryAfter(Duration),
+}
+
+/// Judges an attempt's outcome. A closure `Fn(&Result<R, CallError<E>>) -> Verdict` is one.
+///
+/// It is asked only while the strategy allows another attempt, never about the budget's own end and never after the end
+/// of input. An outcome that is not retried passes through unchanged.
+pub trait RetryPredicate<R, E> {
+    /// What is to become of this outcome.
+    fn judge(&self, outcome: &Result<R, CallError<E>>) -> Verdict;
+}
+
+impl<R, E, F> RetryPredicate<R, E> for F
+where
+    F: Fn(&Result<R, CallError<E>>) -> Verdict,
+{
+    fn judge(&self, outcome: &Result<R, CallError<E>>) -> Verdict {
+        self(outcome)
+    }
+}
+
+/// Any error is worth another attempt (Flink: `HAS_EXCEPTION`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RetryErrors;
+
+impl<R, E> RetryPredicate<R, E> for RetryErrors {
+    fn judge(&self, outcome: &Result<R, CallError<E>>) -> Verdict {
+        if outcome.is_err() { Verdict::Retry } else { Verdict::Final }
+    }
+}
+
+/// Nothing is worth another attempt, whatever the strategy.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NeverRetry;
+
+impl<R, E> RetryPredicate<R, E> for NeverRetry {
+    fn judge(&self, _: &Result<R, CallError<E>>) -> Verdict {
+        Verdict::Final
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exponential(jitter: f64) -> Retry {
+        Retry::ExponentialDelay {
+            max_retries: 10,
+            initial: Duration::from_millis(100),
+            max: Duration::from_millis(2000),
+            multiplier: 2.0,
+            jitter,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn e09_exponential_delays_depend_on_the_attempt_alone() {
+        let retry = exponential(0.0);
+        for _ in 0..5 {
+            let delays: Vec<u128> = (1..=10).map(|n| retry.delay(n, 0).as_millis()).collect();
+            assert_eq!(delays, [100, 200, 400, 800, 1600, 2000, 2000, 2000, 2000, 2000]);
+        }
+        assert!(retry.can_retry(10));
+        assert!(!retry.can_retry(11));
+    }
+
+    #[test]
+    fn max_retries_counts_calls_beyond_the_first() {
+        let retry = Retry::FixedDelay { max_retries: 2, delay: Duration::from_millis(10) };
+        assert!(retry.can_retry(1) && retry.can_retry(2) && !retry.can_retry(3));
+        assert!(!Retry::None.can_retry(1));
+    }
+
+    #[test]
+    fn jitter_stays_in_its_range_and_is_equal_for_equal_seeds() {
+        let retry = exponential(0.2);
+        let delays: Vec<Duration> = (0..1000).map(|record| retry.delay(1, record)).collect();
+        assert!(delays.iter().all(|d| (80..=120).contains(&d.as_millis())));
+        assert!(delays.iter().any(|d| d.as_millis() < 90) && delays.iter().any(|d| d.as_millis() >= 110));
+        assert_eq!(delays, (0..1000).map(|record| retry.delay(1, record)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_delay_beyond_what_a_duration_holds_is_the_longest_one() {
+        let retry = Retry::ExponentialDelay {
+            max_retries: u32::MAX,
+            initial: Duration::from_secs(1),
+            max: Duration::MAX,
+            multiplier: 1e30,
+            jitter: 0.0,
+            seed: 0,
+        };
+        assert_eq!(retry.delay(u32::MAX, 0), Duration::MAX);
+    }
+}

@@ -1,0 +1,86 @@
+//! The calls that run on a tokio runtime.
+
+use std::future::Future;
+
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use crate::entry::EntryId;
+use crate::inbox::CompletionInbox;
+
+/// Holds the running calls of one operator, so that an abandoned one is dropped and none outlives its operator.
+///
+/// The calls are tasks of their own: they make progress however seldom the operator is driven. (A call polled only when
+/// somebody asks for the next result stands still while that somebody is slow: futures-rs#2387.)
+#[derive(Debug, Default)]
+pub struct SpawnedCalls {
+    /// By the entry's place. A place is taken again only after its record has left.
+    running: Vec<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    entry: EntryId,
+    attempt: u32,
+    task: AbortHandle,
+}
+
+impl SpawnedCalls {
+    /// No calls yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { running: Vec::new() }
+    }
+
+    /// Runs `call` on `runtime` and completes the attempt with its result. A call that panics completes it with
+    /// [`CallError::HandleDropped`](crate::CallError::HandleDropped).
+    pub fn spawn<R, E, F>(
+        &mut self,
+        runtime: &Handle,
+        inbox: &CompletionInbox<R, E>,
+        entry: EntryId,
+        attempt: u32,
+        call: F,
+    ) where
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Send + 'static,
+        E: Send + 'static,
+    {
+        let handle = inbox.handle(entry, attempt);
+        let task = runtime.spawn(async move { handle.complete(call.await) }).abort_handle();
+        if self.running.len() <= entry.slot() {
+            self.running.resize_with(entry.slot() + 1, || None);
+        }
+        if let Some(place) = self.running.get_mut(entry.slot()) {
+            // An earlier attempt that still runs here was abandoned or has completed.
+            if let Some(former) = place.replace(Running { entry, attempt, task }) {
+                former.task.abort();
+            }
+        }
+    }
+
+    /// Drops this attempt's call if it still runs.
+    pub fn abandon(&mut self, entry: EntryId, attempt: u32) {
+        if let Some(running) = self.take(entry, attempt) {
+            running.task.abort();
+        }
+    }
+
+    /// This attempt's completion has come: its task, which keeps memory while it is known here, is forgotten.
+    pub fn completed(&mut self, entry: EntryId, attempt: u32) {
+        drop(self.take(entry, attempt));
+    }
+
+    fn take(&mut self, entry: EntryId, attempt: u32) -> Option<Running> {
+        let place = self.running.get_mut(entry.slot())?;
+        place.take_if(|running| running.entry == entry && running.attempt == attempt)
+    }
+}
+
+impl Drop for SpawnedCalls {
+    fn drop(&mut self) {
+        for running in self.running.drain(..).flatten() {
+            running.task.abort();
+        }
+    }
+}
