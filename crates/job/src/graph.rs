@@ -42,7 +42,7 @@ impl JobGraph {
 pub struct Vertex {
     /// Its place in the graph.
     pub id: VertexId,
-    /// The names of its operators joined by ` -> `, as in Flink: `source: orders -> customer -> sink`.
+    /// The names of its operators joined by ` -> `, as in Flink: `source: orders.jsonl -> customer -> sink`.
     pub name: String,
     /// How many subtasks.
     pub parallelism: u32,
@@ -52,6 +52,7 @@ pub struct Vertex {
 
 /// One operator of a chain.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a job has a handful of them, and they are read in place")]
 pub enum OperatorSpec {
     /// Reads records.
     Source(SourceOptions),
@@ -61,6 +62,31 @@ pub enum OperatorSpec {
     Enrich(EnrichOptions),
     /// Writes records.
     Sink(SinkOptions),
+}
+
+impl OperatorSpec {
+    /// Its name in the chain's: `source: orders.jsonl`, a step's own name, `sink`, `dead letters`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Source(SourceOptions::File(source)) => format!("source: {}", last_part(&source.path)),
+            Self::Filter(filter) => filter.name.clone(),
+            Self::Enrich(enrich) => enrich.name.clone(),
+            Self::Sink(SinkOptions::File(sink)) if sink.dead_letters => "dead letters".to_owned(),
+            Self::Sink(SinkOptions::File(_)) => "sink".to_owned(),
+        }
+    }
+}
+
+/// The last part of a path; of a glob with the folder before it, as `*.jsonl` alone says little.
+fn last_part(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    let Some((folder, name)) = path.rsplit_once('/') else { return path };
+    if !name.contains(['*', '?', '[']) {
+        return name;
+    }
+    let start = folder.rfind('/').map_or(0, |slash| slash + 1);
+    path.get(start..).unwrap_or(name)
 }
 
 /// Records moving from the subtasks of one chain to those of another.

@@ -1,6 +1,8 @@
 //! The checked options of a job and of every source, step, call and sink in it.
 //!
-//! What stands here has been checked: a capacity is above zero, a path is absolute, a template has its braces closed.
+//! What stands here has been checked: a capacity is above zero, a condition is compiled, a template has its braces
+//! closed. Paths are as the job file has them; the command line makes them absolute before it sends a job, and a job
+//! master refuses a job with a relative one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +55,7 @@ pub struct CheckpointOptions {
     pub interval: Duration,
     /// After which a checkpoint is given up.
     pub timeout: Duration,
-    /// A URL: `file:///var/lib/tidegate/checkpoints`.
+    /// A URL: `file:///var/lib/tidegate/checkpoints`; a plain path only before paths were made absolute.
     pub dir: String,
     /// How many completed ones are kept.
     pub retain: u32,
