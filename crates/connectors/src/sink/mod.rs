@@ -1,0 +1,3 @@
+//! Where records go.
+
+pub mod file;
