@@ -1,0 +1,60 @@
+//! What every role needs to be part of a cluster, made of the configuration.
+
+use anyhow::Context;
+use heartbeat::{HeartbeatOptions, HeartbeatServices};
+use wire::Address;
+use wire::grpc::{GrpcOptions, GrpcTransport};
+
+use crate::config::{Advertise, Auto, Key, keys};
+use crate::server::Server;
+
+impl Server {
+    /// The factory of heartbeat managers. Doubtful settings are logged once.
+    ///
+    /// # Errors
+    /// The settings contradict each other.
+    pub fn heartbeats(&self) -> anyhow::Result<HeartbeatServices> {
+        let options = HeartbeatOptions {
+            interval: self.config.get(&keys::HEARTBEAT_INTERVAL),
+            timeout: self.config.get(&keys::HEARTBEAT_TIMEOUT),
+            rpc_failure_threshold: self.config.get(&keys::HEARTBEAT_RPC_FAILURE_THRESHOLD),
+            ..HeartbeatOptions::default()
+        };
+        let services = HeartbeatServices::new(options)?;
+        for warning in services.warnings() {
+            tracing::warn!("{warning}");
+        }
+        Ok(services)
+    }
+
+    /// The transport between processes. It notices a dead connection before heartbeats give a verdict, so that none is
+    /// used beyond it, and no sooner than half-way: a process that is merely busy keeps its connections, for the records
+    /// on them are lost with them.
+    #[must_use]
+    pub fn grpc_transport(&self) -> GrpcTransport {
+        let half = self.config.get(&keys::HEARTBEAT_INTERVAL) / 2;
+        let patience = self.config.get(&keys::HEARTBEAT_TIMEOUT).saturating_sub(half) / 2;
+        let defaults = GrpcOptions::default();
+        let options = GrpcOptions {
+            keep_alive_interval: half.min(defaults.keep_alive_interval),
+            keep_alive_timeout: patience.min(defaults.keep_alive_timeout),
+            ..defaults
+        };
+        GrpcTransport::new(options, tokio::runtime::Handle::current())
+    }
+
+    /// What peers are told to connect to: the advertised address, or the one that is served.
+    ///
+    /// # Errors
+    /// The advertised one is no address.
+    pub fn advertised_address(
+        &self,
+        key: &'static Key<Auto<Advertise>>,
+        served: &Address,
+    ) -> anyhow::Result<Address> {
+        let Auto(Some(advertise)) = self.config.get(key) else { return Ok(served.clone()) };
+        let port = served.host_port().rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(0);
+        let text = format!("http://{}", advertise.at(([0, 0, 0, 0], port).into()));
+        text.parse().with_context(|| key.name)
+    }
+}
