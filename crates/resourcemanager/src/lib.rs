@@ -1,1 +1,14 @@
-//! The resource manager: task executors, their slots, and the workers that hold them.
+//! The resource manager: it knows the task executors and their slots, and hands slots to jobs.
+//!
+//! What decides is [`slot_manager`], a pure state machine. The role itself is a processor on the `controller-events`
+//! loop; whatever waits runs elsewhere and comes back as an event. It is the directory of the cluster as well: task
+//! executors learn from it who leads a job. Nothing of it needs to survive a restart but its epoch: task executors and
+//! job masters register again and say what they have and what they need.
+
+mod endpoint;
+mod event;
+mod processor;
+pub mod server;
+pub mod slot_manager;
+
+pub use server::ResourceManager;

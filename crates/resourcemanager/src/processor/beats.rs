@@ -1,0 +1,188 @@
+//! Heartbeats to task executors and job masters, and what follows from silence.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_events::Handle;
+use heartbeat::{Effect, LastHeartbeat, Liveness, RpcOutcome};
+use runtime_core::{Incarnation, InstanceId, JobId, ResourceId};
+use wire::convert::{WireId as _, resource_id};
+use wire::fencing::Fence;
+use wire::{JobMasterGateway, RpcError, RpcErrorKind, TaskExecutorGateway, v1};
+
+use super::task_executors::reported;
+use super::{ResourceManagerProcessor, schedule};
+use crate::event::RmEvent;
+
+/// How often a peer whose stream has ended is asked, and how far apart: enough refusals for a verdict at the default
+/// threshold, and far enough apart that a process that is being replaced is not taken for two refusals.
+pub(super) const PROBES: u32 = 2;
+const PROBE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Which bound a heartbeat call has apart from the interval.
+const RPC_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl ResourceManagerProcessor {
+    pub(super) fn beat(&mut self, events: &Handle<RmEvent>) {
+        let now = self.now();
+        for effect in self.task_executor_beats.advance(now) {
+            match effect {
+                Effect::Request { id, incarnation } => {
+                    let Ok(connection) = self.connection(&id, incarnation) else { continue };
+                    let gateway = Arc::clone(&connection.gateway);
+                    self.send_task_executor_beats(id, incarnation, gateway, 1, events);
+                }
+                Effect::Verdict(verdict) => {
+                    self.drop_task_executor(&verdict.id, verdict.incarnation, &verdict.to_string());
+                }
+            }
+        }
+        for effect in self.job_master_beats.advance(now) {
+            match effect {
+                Effect::Request { id, incarnation } => {
+                    let Ok(connection) = self.job_master(id, incarnation) else { continue };
+                    let gateway = Arc::clone(&connection.gateway);
+                    self.send_job_master_beats(id, incarnation, gateway, 1, events);
+                }
+                Effect::Verdict(verdict) => {
+                    self.drop_job_master(verdict.id, verdict.incarnation, &verdict.to_string());
+                }
+            }
+        }
+    }
+
+    pub(super) fn arm_beats(&mut self, events: &Handle<RmEvent>) {
+        let next = [self.task_executor_beats.next_wakeup(), self.job_master_beats.next_wakeup()];
+        if let Some(at) = next.into_iter().flatten().min() {
+            schedule(events, "beat", at, RmEvent::Beat);
+        }
+    }
+
+    pub(super) fn send_task_executor_beats(
+        &self,
+        id: ResourceId,
+        instance: InstanceId,
+        gateway: Arc<dyn TaskExecutorGateway>,
+        times: u32,
+        events: &Handle<RmEvent>,
+    ) {
+        let request = v1::HeartbeatToTaskExecutorRequest {
+            fence: self.fence(),
+            resource_id: self.parts.resource_id.to_string(),
+            instance_id: instance.to_wire(),
+        };
+        let call = move || {
+            let (gateway, request) = (Arc::clone(&gateway), request.clone());
+            async move { gateway.heartbeat_from_resource_manager(request).await }
+        };
+        let events = events.clone();
+        let told =
+            move |outcome| events.put(RmEvent::TaskExecutorBeatSent(id.clone(), instance, outcome)).is_ok();
+        self.parts.runtime.spawn(send(call, times, self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT), told));
+    }
+
+    pub(super) fn send_job_master_beats(
+        &self,
+        job: JobId,
+        incarnation: Incarnation,
+        gateway: Arc<dyn JobMasterGateway>,
+        times: u32,
+        events: &Handle<RmEvent>,
+    ) {
+        let request = v1::HeartbeatFromResourceManagerRequest {
+            fence: self.fence(),
+            job_id: job.to_wire(),
+            resource_id: self.parts.resource_id.to_string(),
+        };
+        let call = move || {
+            let (gateway, request) = (Arc::clone(&gateway), request.clone());
+            async move { gateway.heartbeat_from_resource_manager(request).await }
+        };
+        let events = events.clone();
+        let told = move |outcome| events.put(RmEvent::JobMasterBeatSent(job, incarnation, outcome)).is_ok();
+        self.parts.runtime.spawn(send(call, times, self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT), told));
+    }
+
+    pub(super) fn task_executor_beat_sent(
+        &mut self,
+        id: &ResourceId,
+        instance: InstanceId,
+        outcome: RpcOutcome,
+    ) {
+        let now = self.now();
+        if let Some(verdict) = self.task_executor_beats.rpc_outcome(id, &instance, outcome, now) {
+            self.drop_task_executor(id, instance, &verdict.to_string());
+        }
+    }
+
+    pub(super) fn job_master_beat_sent(&mut self, job: JobId, incarnation: Incarnation, outcome: RpcOutcome) {
+        let now = self.now();
+        if let Some(verdict) = self.job_master_beats.rpc_outcome(&job, &incarnation, outcome, now) {
+            self.drop_job_master(job, incarnation, &verdict.to_string());
+        }
+    }
+
+    pub(super) fn task_executor_beat(
+        &mut self,
+        request: &v1::HeartbeatFromTaskExecutorRequest,
+    ) -> Result<v1::Ack, RpcError> {
+        let id = resource_id(&request.resource_id, "resource_id")?;
+        let instance = InstanceId::from_wire(&request.instance_id, "instance_id")?;
+        let report = reported(request.report.as_ref())?;
+        let (now, wall) = (self.now(), self.parts.clock.wall());
+        self.connection(&id, instance)?;
+        self.task_executor_beats.receive_heartbeat(&id, &instance, now, wall);
+        self.slots.report(&id, instance, &report, now);
+        Ok(self.ack())
+    }
+
+    pub(super) fn job_master_beat(
+        &mut self,
+        request: &v1::HeartbeatFromJobMasterRequest,
+    ) -> Result<v1::Ack, RpcError> {
+        let job = JobId::from_wire(&request.job_id, "job_id")?;
+        let incarnation = Fence::of(request.fence.as_ref())?.incarnation;
+        let (now, wall) = (self.now(), self.parts.clock.wall());
+        self.job_master(job, incarnation)?;
+        self.job_master_beats.receive_heartbeat(&job, &incarnation, now, wall);
+        Ok(self.ack())
+    }
+}
+
+/// Calls `times` times, one after the other, and tells what became of each call, until nobody listens.
+async fn send<F: Future<Output = Result<v1::Ack, RpcError>>>(
+    call: impl Fn() -> F,
+    times: u32,
+    deadline: Duration,
+    told: impl Fn(RpcOutcome) -> bool,
+) {
+    for time in 0..times {
+        if time > 0 {
+            tokio::time::sleep(PROBE_PAUSE).await;
+        }
+        let outcome = match tokio::time::timeout(deadline, call()).await {
+            Ok(Ok(_)) => RpcOutcome::Delivered,
+            Ok(Err(error))
+                if matches!(error.kind, RpcErrorKind::Unreachable | RpcErrorKind::UnknownTarget) =>
+            {
+                RpcOutcome::Unreachable
+            }
+            Ok(Err(_)) | Err(_) => RpcOutcome::Other,
+        };
+        if !told(outcome) || outcome == RpcOutcome::Delivered {
+            return;
+        }
+    }
+}
+
+/// The wall clock of the last heartbeat in milliseconds; 0 before the first.
+pub(super) fn shown(last: LastHeartbeat) -> i64 {
+    match last {
+        LastHeartbeat::At(wall) => wall.0,
+        _ => 0,
+    }
+}
+
+pub(super) fn age_ms(liveness: Option<&Liveness>) -> u64 {
+    liveness.map_or(0, |l| u64::try_from(l.silent_for.as_millis()).unwrap_or(u64::MAX))
+}

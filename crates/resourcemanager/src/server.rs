@@ -1,0 +1,103 @@
+//! A resource manager process: its loop, its endpoint, its beginning and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use controller_events::{EventLoop, Handle, LoopOptions};
+use entrypoint::config::keys;
+use entrypoint::{Placement, ReadyLine, Role, Running, Server, entropy};
+use runtime_core::{Clock, Epoch, ResourceId};
+use wire::{Address, Endpoints, Transport, v1};
+
+use crate::endpoint::Endpoint;
+use crate::event::RmEvent;
+use crate::processor::{Parts, ResourceManagerProcessor};
+
+/// How long an orderly stop waits for connections to end.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// A resource manager that serves.
+pub struct ResourceManager {
+    /// Where the others reach it.
+    pub rpc_address: Address,
+    /// Its name.
+    pub resource_id: ResourceId,
+    events: Handle<RmEvent>,
+    serving: wire::Serving,
+    running: Running<ResourceManagerProcessor>,
+}
+
+impl ResourceManager {
+    /// Starts a resource manager within this process. `seed` draws its ids.
+    ///
+    /// # Errors
+    /// The place to serve at cannot be had, or the configuration contradicts itself.
+    pub async fn start(
+        server: &Server,
+        transport: Arc<dyn Transport>,
+        placement: Placement,
+        epoch: Epoch,
+        seed: u128,
+    ) -> anyhow::Result<Self> {
+        let view = Arc::new(ArcSwap::from_pointee(v1::ClusterDescription::default()));
+        let resource_id: ResourceId = format!("resourcemanager-{:08x}", seed as u32).parse()?;
+        let runtime = tokio::runtime::Handle::current();
+        let processor = ResourceManagerProcessor::new(Parts {
+            resource_id: resource_id.clone(),
+            epoch,
+            incarnation: runtime_core::Incarnation::from_u128(seed),
+            heartbeats: server.heartbeats()?,
+            start_up_grace: server.config.get(&keys::RESOURCEMANAGER_START_UP_TIME),
+            job_timeout: server.config.get(&keys::RESOURCEMANAGER_JOB_TIMEOUT),
+            transport: Arc::clone(&transport),
+            clock: Arc::new(server.clock.clone()),
+            runtime: runtime.clone(),
+            seed: (seed >> 64) as u64,
+            view: Arc::clone(&view),
+        });
+        for metrics in processor.metrics() {
+            server.metrics.add(metrics);
+        }
+        let mut options = LoopOptions::new(Arc::new(server.clock.clone()));
+        options.name = "resourcemanager".into();
+        let event_loop = EventLoop::new(processor, options);
+        let events = event_loop.handle();
+        server.metrics.add(Arc::new(events.clone()));
+        let endpoint = Arc::new(Endpoint { events: events.clone(), epoch, view });
+        let endpoints = Endpoints { resource_manager: Some(endpoint), ..Endpoints::default() };
+        let bind = server.config.get(&keys::RPC_BIND).to_string();
+        let serving =
+            transport.serve(&bind, endpoints).await.map_err(|e| anyhow::anyhow!("rpc.bind: {e}"))?;
+        let rpc_address = server.advertised_address(&keys::RPC_ADVERTISE, serving.local_address())?;
+        let running = placement.run(event_loop, &runtime, &server.clock)?;
+        Ok(Self { rpc_address, resource_id, events, serving, running })
+    }
+
+    /// Says good-bye to everybody and ends. What runs goes on without it.
+    pub async fn stop(self) {
+        self.events.begin_drain();
+        self.running.ended().await;
+        if tokio::time::timeout(STOP_GRACE, self.serving.shutdown()).await.is_err() {
+            tracing::debug!("connections were still open after {STOP_GRACE:?} and are dropped");
+        }
+    }
+}
+
+/// Runs a resource manager process until it is told to stop.
+///
+/// # Errors
+/// It cannot start: a port is taken, its folder is locked or cannot be written.
+pub async fn run(mut server: Server) -> anyhow::Result<()> {
+    let state = server.state_dir()?;
+    let epoch = state.draw_epoch(server.clock.wall())?;
+    let transport = Arc::new(server.grpc_transport());
+    let resource_manager =
+        ResourceManager::start(&server, transport, Placement::Threads, epoch, entropy::draw()?).await?;
+    let line = ReadyLine::new(Role::ResourceManager, &resource_manager.resource_id)
+        .rpc(resource_manager.rpc_address.host_port());
+    server.ready(line);
+    server.shutdown.wait().await;
+    resource_manager.stop().await;
+    Ok(())
+}
