@@ -1,0 +1,110 @@
+//! Accepts jobs and keeps an eye on them (Flink: `Dispatcher`).
+//!
+//! One loop decides which job is which: an id is reserved before anything else happens, so that of two submissions of
+//! one id a single job results. Each job has a master on a loop of its own; what has ended is kept on disk.
+
+mod history;
+mod processor;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use controller_events::{Handle, Reply};
+use dashmap::DashMap;
+use job::graph::JobGraph;
+use runtime_core::JobId;
+
+pub use crate::master::view::JobView;
+pub(crate) use history::History;
+pub use history::PastJob;
+pub(crate) use processor::{DispatcherEvent, DispatcherProcessor};
+
+/// Snapshots of all jobs of this process.
+pub(crate) type Views = Arc<DashMap<JobId, Arc<ArcSwap<JobView>>>>;
+
+/// Why a job was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// Another job has the id.
+    #[error("job {0} exists already, with another job file")]
+    Duplicate(JobId),
+    /// The process is stopping.
+    #[error("the job master is stopping")]
+    Stopping,
+    /// The job's master could not be started.
+    #[error("the master of job {job} could not be started: {cause}")]
+    Start {
+        /// The job.
+        job: JobId,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// What came of a request to cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// It will be, or has been, cancelled.
+    Accepted,
+    /// It has ended otherwise.
+    Ended,
+    /// There is no such job.
+    Unknown,
+}
+
+/// Submits, cancels and looks at jobs. Cheap to clone.
+#[derive(Clone)]
+pub struct Dispatcher {
+    pub(crate) events: Handle<DispatcherEvent>,
+    pub(crate) views: Views,
+    pub(crate) history: Arc<History>,
+}
+
+impl Dispatcher {
+    /// Takes a job. The same file under the same id again is a success without a change.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; nothing runs then.
+    pub async fn submit(&self, job: JobId, file: Bytes, graph: Arc<JobGraph>) -> Result<(), SubmitError> {
+        let (reply, answer) = Reply::pair();
+        let event = DispatcherEvent::Submit { job, file, graph, reply };
+        self.events.put(event).map_err(|_| SubmitError::Stopping)?;
+        answer.await.unwrap_or(Err(SubmitError::Stopping))
+    }
+
+    /// Asks for a job's end.
+    pub async fn cancel(&self, job: JobId) -> CancelOutcome {
+        let (reply, answer) = Reply::pair();
+        if self.events.put(DispatcherEvent::Cancel { job, reply }).is_err() {
+            return CancelOutcome::Unknown;
+        }
+        answer.await.unwrap_or(CancelOutcome::Unknown)
+    }
+
+    /// A job that this process leads, or has led since its start.
+    #[must_use]
+    pub fn view(&self, job: JobId) -> Option<Arc<JobView>> {
+        self.views.get(&job).map(|view| view.load_full())
+    }
+
+    /// All jobs that this process leads, or has led since its start, newest first.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<JobView>> {
+        let mut views: Vec<Arc<JobView>> = self.views.iter().map(|view| view.load_full()).collect();
+        views.sort_by_key(|view| (std::cmp::Reverse(view.started_at()), view.id));
+        views
+    }
+
+    /// Jobs that had ended before this process started.
+    #[must_use]
+    pub fn past(&self) -> Vec<PastJob> {
+        self.history.all()
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn past_job(&self, job: JobId) -> Option<PastJob> {
+        self.history.get(job)
+    }
+}

@@ -1,0 +1,140 @@
+//! The job masters' side of their gateway: a call is routed to the loop of the job that it names.
+
+use std::sync::Arc;
+
+use controller_events::{Handle, Reply};
+use dashmap::DashMap;
+use futures::StreamExt;
+use runtime_core::{Epoch, JobId};
+use wire::convert::{WireId as _, attempt_id, resource_id};
+use wire::fencing::{Fence, UnknownEpoch};
+use wire::{JobMasterGateway, MessageStream, RpcError, v1};
+
+use crate::master::event::{Answer, JmEvent};
+use crate::master::rejection;
+
+/// The loops of the jobs that this process leads.
+pub(crate) type Masters = Arc<DashMap<JobId, Handle<JmEvent>>>;
+
+/// What task executors and the resource manager see of the job masters of this process.
+pub(crate) struct Endpoint {
+    pub(crate) masters: Masters,
+    pub(crate) epoch: Epoch,
+}
+
+impl Endpoint {
+    fn master(&self, job: JobId) -> Result<Handle<JmEvent>, RpcError> {
+        let master = self.masters.get(&job).map(|entry| entry.value().clone());
+        master.ok_or_else(|| RpcError::unknown_target(format!("this process does not lead job {job}")))
+    }
+
+    async fn ask<T: Send>(
+        &self,
+        job: JobId,
+        event: impl FnOnce(Answer<T>) -> JmEvent + Send,
+    ) -> Result<T, RpcError> {
+        let (reply, answer) = Reply::pair();
+        self.master(job)?.put(event(reply)).map_err(|refused| {
+            if refused.is_overloaded() {
+                RpcError::overloaded(format!("the master of job {job} is overloaded: {refused}"))
+            } else {
+                RpcError::not_started(format!("the master of job {job} is stopping"))
+            }
+        })?;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(RpcError::not_started(format!("the master of job {job} is stopping"))))
+    }
+
+    /// Refuses what is meant for another term. A caller that has not heard from this one yet says 0.
+    fn check_epoch(&self, fence: Option<&v1::Fence>) -> Result<(), RpcError> {
+        Fence::of(fence)?.check_epoch(self.epoch, UnknownEpoch::Accepted)
+    }
+}
+
+#[async_trait::async_trait]
+impl JobMasterGateway for Endpoint {
+    async fn register_task_executor(
+        &self,
+        request: v1::RegisterAtJobMasterRequest,
+    ) -> Result<v1::RegistrationReply, RpcError> {
+        self.check_epoch(request.fence.as_ref())?;
+        let job = JobId::from_wire(&request.job_id, "job_id")?;
+        if self.master(job).is_err() {
+            return Ok(rejection(format!("this process does not lead job {job}")));
+        }
+        self.ask(job, |reply| JmEvent::RegisterTaskExecutor(request, reply)).await
+    }
+
+    async fn offer_slots(&self, request: v1::OfferSlotsRequest) -> Result<v1::OfferSlotsReply, RpcError> {
+        self.check_epoch(request.fence.as_ref())?;
+        self.ask(JobId::from_wire(&request.job_id, "job_id")?, |reply| JmEvent::OfferSlots(request, reply))
+            .await
+    }
+
+    async fn request_next_input_split(
+        &self,
+        request: v1::RequestNextInputSplitRequest,
+    ) -> Result<v1::RequestNextInputSplitReply, RpcError> {
+        self.check_epoch(request.fence.as_ref())?;
+        let job = attempt_id(request.attempt.as_ref(), "attempt")?.job;
+        self.ask(job, |reply| JmEvent::NextSplit(request, reply)).await
+    }
+
+    async fn heartbeat_from_task_executor(
+        &self,
+        request: v1::HeartbeatToJobMasterRequest,
+    ) -> Result<v1::Ack, RpcError> {
+        self.check_epoch(request.fence.as_ref())?;
+        self.ask(JobId::from_wire(&request.job_id, "job_id")?, |reply| {
+            JmEvent::TaskExecutorBeat(request, reply)
+        })
+        .await
+    }
+
+    async fn heartbeat_from_resource_manager(
+        &self,
+        request: v1::HeartbeatFromResourceManagerRequest,
+    ) -> Result<v1::Ack, RpcError> {
+        // The fence is the resource manager's own: it is not led by anybody here.
+        self.ask(JobId::from_wire(&request.job_id, "job_id")?, |reply| {
+            JmEvent::ResourceManagerBeat(request, reply)
+        })
+        .await
+    }
+
+    async fn task_executor_stream(
+        &self,
+        mut inbound: MessageStream<v1::TaskExecutorToJobMaster>,
+    ) -> Result<MessageStream<v1::JobMasterToTaskExecutor>, RpcError> {
+        use v1::task_executor_to_job_master::Message;
+        let first =
+            inbound.next().await.unwrap_or_else(|| Err(RpcError::application("the stream ended at once")))?;
+        let Some(Message::Hello(hello)) = first.message else {
+            return Err(RpcError::application(
+                "the first message of a task executor's stream must be its hello",
+            ));
+        };
+        self.check_epoch(hello.fence.as_ref())?;
+        let id = resource_id(&hello.resource_id, "resource_id")?;
+        let incarnation = Fence::of(hello.fence.as_ref())?.incarnation;
+        let job = JobId::from_wire(&hello.job_id, "job_id")?;
+        let events = self.master(job)?;
+        let outbound = self.ask(job, |reply| JmEvent::TaskExecutorStream(hello, reply)).await?;
+        tokio::spawn(async move {
+            let why = loop {
+                match inbound.next().await {
+                    Some(Ok(message)) => {
+                        if events.put(JmEvent::TaskExecutorSays(id.clone(), incarnation, message)).is_err() {
+                            return;
+                        }
+                    }
+                    Some(Err(error)) => break error.to_string(),
+                    None => break "the task executor closed it".to_owned(),
+                }
+            };
+            drop(events.put(JmEvent::TaskExecutorStreamEnded(id, incarnation, why)));
+        });
+        Ok(outbound)
+    }
+}

@@ -1,0 +1,233 @@
+//! The master of one job (Flink: `JobMaster`): its state on one event loop, its links to the others.
+//!
+//! What decides is [`Scheduler`](crate::scheduler::Scheduler). Here its effects are carried out: calls are spawned and
+//! come back as events, files are prepared and committed on threads that may block.
+
+mod beats;
+mod effects;
+pub(crate) mod event;
+mod resource_manager;
+mod task_executors;
+pub(crate) mod view;
+
+pub(crate) use task_executors::rejection;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use controller_events::{Cx, Fault, Handle, Processor, StopReason};
+use entrypoint::Placement;
+use heartbeat::{HeartbeatManager, HeartbeatManagerSender, HeartbeatServices};
+use job::graph::JobGraph;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use runtime_core::time::TokioClock;
+use runtime_core::{Clock, Epoch, Incarnation, JobId, ResourceId};
+use tokio::runtime;
+use tokio::sync::mpsc::UnboundedSender;
+use wire::convert::WireId as _;
+use wire::fencing::Fence;
+use wire::{Address, Transport, v1};
+
+use crate::scheduler::{Now, Scheduler};
+use event::{JmEvent, JmState};
+use resource_manager::ResourceManagerLink;
+use task_executors::TaskExecutorConnection;
+use view::JobView;
+
+/// What all jobs of a process share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) epoch: Epoch,
+    pub(crate) incarnation: Incarnation,
+    /// Where task executors reach this process.
+    pub(crate) rpc_address: Address,
+    pub(crate) resource_manager: Address,
+    pub(crate) heartbeats: HeartbeatServices,
+    pub(crate) slot_request_timeout: Duration,
+    pub(crate) slot_idle_timeout: Duration,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) clock: TokioClock,
+    pub(crate) runtime: runtime::Handle,
+    pub(crate) placement: Placement,
+}
+
+/// A job as it was submitted.
+#[derive(Clone)]
+pub(crate) struct Submission {
+    pub(crate) job: JobId,
+    /// The checked job file as JSON, as it travels to task executors.
+    pub(crate) file: Bytes,
+    pub(crate) graph: Arc<JobGraph>,
+    pub(crate) seed: u64,
+}
+
+/// The state of a job's master.
+pub(crate) struct JobMasterProcessor {
+    shared: Shared,
+    submission: Submission,
+    resource_id: ResourceId,
+    scheduler: Scheduler,
+    task_executors: BTreeMap<ResourceId, TaskExecutorConnection>,
+    beats: HeartbeatManagerSender<ResourceId, Incarnation>,
+    resource_manager: ResourceManagerLink,
+    resource_manager_beats: HeartbeatManager<(), Incarnation>,
+    random: SmallRng,
+    view: Arc<ArcSwap<JobView>>,
+    dirty: bool,
+    /// Told once, when the job is over.
+    ended: Option<UnboundedSender<JobId>>,
+}
+
+impl JobMasterProcessor {
+    pub(crate) fn new(
+        shared: Shared,
+        submission: Submission,
+        view: Arc<ArcSwap<JobView>>,
+        ended: UnboundedSender<JobId>,
+    ) -> Result<Self, runtime_core::ParseIdError> {
+        let mut random = SmallRng::seed_from_u64(submission.seed);
+        let now = Now { tick: shared.clock.now(), wall: shared.clock.wall(), jitter: 0.0 };
+        let (job, epoch) = (submission.job, shared.epoch);
+        let timeout = shared.slot_request_timeout;
+        Ok(Self {
+            resource_id: format!("jobmaster-{job}").parse()?,
+            scheduler: Scheduler::new(job, epoch, Arc::clone(&submission.graph), timeout, now),
+            task_executors: BTreeMap::new(),
+            beats: shared.heartbeats.create_heartbeat_manager_sender("task executor"),
+            resource_manager: ResourceManagerLink::new(random.random()),
+            resource_manager_beats: shared.heartbeats.create_heartbeat_manager("resource manager"),
+            random,
+            view,
+            dirty: true,
+            ended: Some(ended),
+            submission,
+            shared,
+        })
+    }
+
+    fn now(&mut self) -> Now {
+        let jitter = self.random.random_range(-1.0..=1.0);
+        Now { tick: self.shared.clock.now(), wall: self.shared.clock.wall(), jitter }
+    }
+
+    /// Said by this job master, for a receiver of this term (task executors: for themselves, with ours).
+    fn fence(&self, epoch: Epoch) -> Option<v1::Fence> {
+        Some(Fence { epoch, incarnation: self.shared.incarnation }.to_wire())
+    }
+
+    fn job_bytes(&self) -> Bytes {
+        self.submission.job.to_wire()
+    }
+
+    fn ack(&self) -> v1::Ack {
+        v1::Ack { epoch: self.shared.epoch.0 }
+    }
+
+    fn publish(&mut self) {
+        let view = JobView::of(&self.submission, &self.scheduler, self.shared.clock.wall());
+        self.view.store(Arc::new(view));
+        self.dirty = false;
+    }
+
+    /// Tells everybody that the job is over here, and the dispatcher last.
+    fn end(&mut self) {
+        let cause = format!("the job is {}", self.scheduler.status().as_str());
+        self.resource_manager.say_goodbye(true, &cause);
+        for (_, mut connection) in std::mem::take(&mut self.task_executors) {
+            connection.disconnect(&cause);
+        }
+        self.beats.stop();
+        self.publish();
+        if let Some(ended) = self.ended.take()
+            && ended.send(self.submission.job).is_err()
+        {
+            tracing::debug!(job = %self.submission.job, "the job has ended after its dispatcher");
+        }
+    }
+}
+
+impl Processor for JobMasterProcessor {
+    type Event = JmEvent;
+
+    fn process(&mut self, event: JmEvent, cx: &mut Cx<'_, JmEvent>) -> Result<(), Fault> {
+        let events: Handle<JmEvent> = cx.handle().clone();
+        let now = self.now();
+        // Figures come often and are shown once a second; everything else is shown at once.
+        let figures_only = matches!(
+            &event,
+            JmEvent::TaskExecutorSays(
+                _,
+                _,
+                v1::TaskExecutorToJobMaster {
+                    message: Some(v1::task_executor_to_job_master::Message::Figures(_)),
+                    ..
+                }
+            )
+        );
+        let heartbeat = controller_events::Event::state(&event) == JmState::Heartbeat;
+        match event {
+            JmEvent::Begin => self.connect_resource_manager(&events),
+            JmEvent::RegisterTaskExecutor(request, reply) => {
+                reply.send(self.register_task_executor(&request, now))
+            }
+            JmEvent::OfferSlots(request, reply) => reply.send(self.offer_slots(&request, now)),
+            JmEvent::NextSplit(request, reply) => reply.send(self.next_split(&request)),
+            JmEvent::TaskExecutorStream(hello, reply) => reply.send(self.task_executor_stream(&hello)),
+            JmEvent::TaskExecutorSays(id, incarnation, message) => {
+                self.task_executor_says(&id, incarnation, message, now);
+            }
+            JmEvent::TaskExecutorStreamEnded(id, incarnation, why) => {
+                self.probe_task_executor(&id, incarnation, &why, &events);
+            }
+            JmEvent::TaskExecutorBeat(request, reply) => reply.send(self.task_executor_beat(&request, now)),
+            JmEvent::TaskExecutorBeatSent(id, incarnation, outcome) => {
+                self.task_executor_beat_sent(&id, incarnation, outcome, now);
+            }
+            JmEvent::ResourceManagerRegistered(registered, reply) => {
+                reply.send(self.resource_manager_registered(&registered, now));
+            }
+            JmEvent::ResourceManagerSays(message) => self.resource_manager_says(message, now, &events),
+            JmEvent::ResourceManagerLost(why) => self.resource_manager_lost(&why),
+            JmEvent::ResourceManagerBeat(request, reply) => {
+                reply.send(self.resource_manager_beat(&request, now, &events));
+            }
+            JmEvent::ResourceManagerBeatAnswered(incarnation, outcome) => {
+                self.resource_manager_beat_answered(incarnation, outcome, now, &events);
+            }
+            JmEvent::Prepared(result) => self.scheduler.prepared(result, now),
+            JmEvent::Submitted(attempt, result) => self.scheduler.submitted(&attempt, result, now),
+            JmEvent::CancelGaveUp(attempt) => self.scheduler.cancel_gave_up(&attempt, now),
+            JmEvent::Swept => self.scheduler.swept(now),
+            JmEvent::Committed(result) => self.scheduler.committed(result, now),
+            JmEvent::Wake(timer) => self.scheduler.wake(timer, now),
+            JmEvent::Cancel(reply) => reply.send(self.scheduler.cancel(now)),
+            JmEvent::Beat => self.beat(&events, now),
+            JmEvent::IdleSlots => self.free_idle_slots(now),
+            JmEvent::Publish => {}
+        }
+        self.carry_out_effects(&events);
+        self.arm_beats(&events);
+        self.dirty = true;
+        if figures_only || heartbeat {
+            self.publish_later(&events, now);
+        } else {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    fn on_stop(&mut self, why: StopReason) {
+        let cause = match why {
+            StopReason::Died => "the job master died of a fault",
+            StopReason::Closed | StopReason::Drained => "the job master is stopping",
+        };
+        self.resource_manager.say_goodbye(self.scheduler.status().is_terminal(), cause);
+        for connection in self.task_executors.values_mut() {
+            connection.disconnect(cause);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Heartbeats to the job's task executors, and what follows from silence.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_events::{Handle, When};
+use heartbeat::{Effect, RpcOutcome};
+use runtime_core::{AttemptId, Incarnation, ResourceId};
+use wire::convert::{WireId as _, resource_id};
+use wire::fencing::Fence;
+use wire::{RpcError, RpcErrorKind, v1};
+
+use super::JobMasterProcessor;
+use super::event::JmEvent;
+use crate::scheduler::Now;
+
+/// How often a peer whose stream has ended is asked, and how far apart: enough refusals for a verdict at the default
+/// threshold, and far enough apart that a process that is being replaced is not taken for two refusals.
+pub(super) const PROBES: u32 = 2;
+const PROBE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Which bound a heartbeat call has apart from the interval.
+pub(super) const RPC_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl JobMasterProcessor {
+    pub(super) fn beat(&mut self, events: &Handle<JmEvent>, now: Now) {
+        for effect in self.beats.advance(now.tick) {
+            match effect {
+                Effect::Request { id, incarnation } => self.send_beats(&id, incarnation, 1, events),
+                Effect::Verdict(verdict) => self.drop_task_executor(&verdict.id, &verdict.to_string(), now),
+            }
+        }
+        for verdict in self.resource_manager_beats.advance(now.tick) {
+            self.drop_resource_manager(&verdict.explain("of this cluster"), events);
+        }
+    }
+
+    pub(super) fn arm_beats(&self, events: &Handle<JmEvent>) {
+        let next = [self.beats.next_wakeup(), self.resource_manager_beats.next_wakeup()];
+        if let Some(at) = next.into_iter().flatten().min() {
+            drop(events.schedule(Some("beat".into()), When::Earliest(at), JmEvent::Beat));
+        }
+    }
+
+    /// Asks a task executor `times` times, one after the other, until it answers. Each request carries the slots that
+    /// the job has there, so that both can set their views right.
+    pub(super) fn send_beats(
+        &self,
+        id: &ResourceId,
+        incarnation: Incarnation,
+        times: u32,
+        events: &Handle<JmEvent>,
+    ) {
+        let Some(connection) = self.task_executors.get(id) else { return };
+        let gateway = Arc::clone(&connection.gateway);
+        let offers = self
+            .scheduler
+            .pool()
+            .on(id)
+            .map(|slot| v1::SlotOffer { allocation_id: slot.allocation.to_wire(), index: slot.index });
+        let request = v1::HeartbeatFromJobMasterToTaskExecutorRequest {
+            fence: self.fence(self.shared.epoch),
+            job_id: self.job_bytes(),
+            resource_id: self.resource_id.to_string(),
+            allocated: offers.collect(),
+        };
+        let (id, events) = (id.clone(), events.clone());
+        let deadline = self.shared.heartbeats.rpc_deadline(RPC_TIMEOUT);
+        self.shared.runtime.spawn(async move {
+            for time in 0..times {
+                if time > 0 {
+                    tokio::time::sleep(PROBE_PAUSE).await;
+                }
+                let sent =
+                    tokio::time::timeout(deadline, gateway.heartbeat_from_job_master(request.clone())).await;
+                let outcome = outcome(&sent);
+                let told = events.put(JmEvent::TaskExecutorBeatSent(id.clone(), incarnation, outcome));
+                if told.is_err() || outcome == RpcOutcome::Delivered {
+                    return;
+                }
+            }
+        });
+    }
+
+    pub(super) fn task_executor_beat_sent(
+        &mut self,
+        id: &ResourceId,
+        incarnation: Incarnation,
+        outcome: RpcOutcome,
+        now: Now,
+    ) {
+        if let Some(verdict) = self.beats.rpc_outcome(id, &incarnation, outcome, now.tick) {
+            self.drop_task_executor(id, &verdict.to_string(), now);
+        }
+    }
+
+    /// A task executor's answer: it lives, and these are the tasks that it runs for the job.
+    pub(super) fn task_executor_beat(
+        &mut self,
+        request: &v1::HeartbeatToJobMasterRequest,
+        now: Now,
+    ) -> Result<v1::Ack, RpcError> {
+        let id = resource_id(&request.resource_id, "resource_id")?;
+        let incarnation = Fence::of(request.fence.as_ref())?.incarnation;
+        self.connection(&id, incarnation)?;
+        self.beats.receive_heartbeat(&id, &incarnation, now.tick, now.wall);
+        let deployed: Result<Vec<_>, _> = request.deployed.iter().map(AttemptId::try_from).collect();
+        self.scheduler.reconcile(&id, &deployed?, now);
+        Ok(self.ack())
+    }
+}
+
+/// What a call says about the peer: only a refusal counts against it, a slow answer does not.
+pub(super) fn outcome(sent: &Result<Result<v1::Ack, RpcError>, tokio::time::error::Elapsed>) -> RpcOutcome {
+    match sent {
+        Ok(Ok(_)) => RpcOutcome::Delivered,
+        Ok(Err(error)) if matches!(error.kind, RpcErrorKind::Unreachable | RpcErrorKind::UnknownTarget) => {
+            RpcOutcome::Unreachable
+        }
+        Ok(Err(_)) | Err(_) => RpcOutcome::Other,
+    }
+}

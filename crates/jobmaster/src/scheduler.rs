@@ -1,0 +1,388 @@
+//! What a job does next: a pure state machine.
+//!
+//! It is told what happened (an offer, a task's new state, a lost task executor, a request to cancel) with the time,
+//! and answers with [`Effect`]s for the shell to carry out: declare slots, submit, cancel, commit, wake me. Flink:
+//! `DefaultScheduler` with `ExecutionGraph`; transitions as in its job and execution states.
+//!
+//! Without checkpoints a restart begins from the start of the input and the whole output is one commit, so a failure
+//! stops every task of the job, not a region of it.
+
+mod deploy;
+mod failure;
+mod lifecycle;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use job::graph::JobGraph;
+use runtime_core::{AllocationId, AttemptId, Epoch, EpochMillis, JobId, ResourceId, Tick};
+use wire::v1;
+
+use crate::counts::{Counts, take_report};
+use crate::execution::Executions;
+use crate::restart::RestartBackoff;
+use crate::slot_pool::{PooledSlot, SlotPool};
+use crate::splits::SplitAssigner;
+use crate::status::{ExecutionState, JobStatus, Timestamps};
+
+pub use failure::FailureEntry;
+
+/// The time, as the shell passes it in.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// For deadlines.
+    pub tick: Tick,
+    /// For people.
+    pub wall: EpochMillis,
+    /// A random number from -1 to 1, drawn by the shell.
+    pub jitter: f64,
+}
+
+/// What the shell is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Prepare the outputs and list the splits; answer with [`Scheduler::prepared`].
+    Prepare,
+    /// Tell the resource manager that the job needs this many slots.
+    Declare(u32),
+    /// Send a subtask to its task executor; answer with [`Scheduler::submitted`].
+    Submit(Box<Deployment>),
+    /// Stop an attempt; answer with [`Scheduler::cancel_gave_up`] when the task executor cannot be told.
+    CancelTask {
+        /// Where it runs.
+        task_executor: ResourceId,
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// Give a slot back.
+    FreeSlot(PooledSlot, String),
+    /// Remove what unfinished attempts have left in the outputs; answer with [`Scheduler::swept`].
+    Sweep,
+    /// Make this output visible; answer with [`Scheduler::committed`].
+    Commit(Vec<v1::StagedFile>),
+    /// Call [`Scheduler::wake`] with this timer at this moment.
+    WakeAt(Timer, Tick),
+    /// The job is over.
+    Ended,
+}
+
+/// What a wake-up is for. A number tells an old one from the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// The pause before a restart is over.
+    Restart(u64),
+    /// The slots have been waited for long enough.
+    SlotRequest(u64),
+}
+
+/// A subtask on its way to a task executor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deployment {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its slot.
+    pub allocation: AllocationId,
+    /// Whose slot.
+    pub task_executor: ResourceId,
+    /// For each edge that comes in, the attempts upstream.
+    pub inputs: Vec<(u32, Vec<AttemptId>)>,
+    /// For each edge that goes out, the attempts downstream and where they run.
+    pub outputs: Vec<(u32, Vec<(AttemptId, ResourceId)>)>,
+}
+
+/// Where the job stands between two events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    Preparing,
+    WaitingForSlots,
+    Executing,
+    /// Attempts are being stopped.
+    Stopping(Then),
+    /// The pause before a restart.
+    Pausing,
+    /// What attempts have left is being removed; then the job begins again, or ends like this.
+    Sweeping(Option<JobStatus>),
+    Committing,
+    Ended,
+}
+
+/// What follows once all attempts are over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Then {
+    RestartAt(Tick),
+    Fail,
+    Cancel,
+}
+
+/// A job's state machine.
+#[derive(Debug)]
+pub struct Scheduler {
+    graph: Arc<JobGraph>,
+    phase: Phase,
+    status: JobStatus,
+    timestamps: Timestamps,
+    executions: Executions,
+    pool: SlotPool,
+    splits: SplitAssigner<v1::FileSplit>,
+    restart: RestartBackoff,
+    slot_request_timeout: std::time::Duration,
+    timer_number: u64,
+    earlier: Counts,
+    restarts: u64,
+    failures: std::collections::VecDeque<FailureEntry>,
+    failure: Option<String>,
+    effects: Vec<Effect>,
+}
+
+impl Scheduler {
+    /// A job that has not begun.
+    #[must_use]
+    pub fn new(
+        job: JobId,
+        term: Epoch,
+        graph: Arc<JobGraph>,
+        slot_request_timeout: std::time::Duration,
+        now: Now,
+    ) -> Self {
+        let mut timestamps = Timestamps::default();
+        timestamps.enter(JobStatus::Initializing, now.wall);
+        Self {
+            phase: Phase::Preparing,
+            status: JobStatus::Initializing,
+            timestamps,
+            executions: Executions::new(job, term, &graph),
+            pool: SlotPool::default(),
+            splits: SplitAssigner::new(Vec::new(), 1),
+            restart: RestartBackoff::new(graph.restart.clone()),
+            slot_request_timeout,
+            timer_number: 0,
+            earlier: Counts::default(),
+            restarts: 0,
+            failures: std::collections::VecDeque::new(),
+            failure: None,
+            effects: vec![Effect::Prepare],
+            graph,
+        }
+    }
+
+    /// What is to be done now. Empties the list.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// A task executor offers slots. Returns those that are taken; the others go back.
+    pub fn offer(
+        &mut self,
+        task_executor: &ResourceId,
+        offers: &[(AllocationId, u32)],
+        now: Now,
+    ) -> Vec<AllocationId> {
+        if self.status.is_terminal() {
+            return Vec::new();
+        }
+        let accepted = offers
+            .iter()
+            .filter(|(allocation, index)| self.pool.offer(*allocation, task_executor, *index, now.tick))
+            .map(|(allocation, _)| *allocation)
+            .collect();
+        self.try_deploy(now);
+        accepted
+    }
+
+    /// Whether the task executor has taken a submitted task.
+    pub fn submitted(&mut self, attempt: &AttemptId, result: Result<(), SubmitFailure>, now: Now) {
+        match result {
+            Ok(()) => {
+                if let Some(execution) = self.executions.current_mut(attempt) {
+                    execution.acknowledged = true;
+                }
+            }
+            Err(failure) => {
+                let cause = format!("it could not be deployed: {}", failure.cause);
+                self.attempt_failed(attempt, &cause, failure.unrecoverable, now);
+            }
+        }
+    }
+
+    /// A task's new state. What is late, doubled or of an earlier attempt changes nothing.
+    pub fn task_state(&mut self, task_executor: &ResourceId, update: TaskUpdate, now: Now) {
+        let Some(execution) = self.executions.current_mut(&update.attempt) else {
+            // A task that nobody waits for: it is stopped where it still runs.
+            if !update.state.is_terminal() {
+                let task_executor = task_executor.clone();
+                self.effects.push(Effect::CancelTask { task_executor, attempt: update.attempt });
+            }
+            return;
+        };
+        execution.acknowledged = true;
+        if execution.state.is_terminal() {
+            return;
+        }
+        if let Some(figures) = update.figures {
+            take_report(&mut execution.figures, figures);
+        }
+        let canceling = execution.state == ExecutionState::Canceling;
+        match update.state {
+            ExecutionState::Failed if !canceling => {
+                self.attempt_failed(&update.attempt, &update.error, update.unrecoverable, now);
+            }
+            state if state.is_terminal() => {
+                execution.state = if canceling { ExecutionState::Canceled } else { state };
+                execution.ended_at = Some(now.wall);
+                if execution.state == ExecutionState::Finished {
+                    execution.staged = update.staged;
+                }
+                self.splits.ended(&update.attempt);
+                self.attempt_over(now);
+            }
+            state if !canceling && state > execution.state => execution.state = state,
+            _ => {}
+        }
+    }
+
+    /// What a task has counted so far.
+    pub fn task_figures(&mut self, attempt: &AttemptId, figures: v1::Figures) {
+        if let Some(execution) = self.executions.current_mut(attempt) {
+            take_report(&mut execution.figures, figures);
+        }
+    }
+
+    /// The tasks that a task executor says it has, against those that it should have. Those on their way are left
+    /// alone (FLINK-18533); one that is gone has failed, one that nobody waits for is stopped (FLINK-17075).
+    pub fn reconcile(&mut self, task_executor: &ResourceId, deployed: &[AttemptId], now: Now) {
+        for attempt in deployed {
+            if self.executions.current_mut(attempt).is_none_or(|e| e.state.is_terminal()) {
+                let task_executor = task_executor.clone();
+                self.effects.push(Effect::CancelTask { task_executor, attempt: *attempt });
+            }
+        }
+        let gone: Vec<AttemptId> = self
+            .executions
+            .iter()
+            .filter(|e| e.acknowledged && !e.state.is_terminal() && !deployed.contains(&e.id))
+            .filter(|e| e.location.as_ref().is_some_and(|l| l.task_executor == *task_executor))
+            .map(|e| e.id)
+            .collect();
+        for attempt in gone {
+            self.attempt_failed(&attempt, "the task executor no longer runs it", false, now);
+        }
+    }
+
+    /// Slots that have been idle since before this moment and are not needed; they are the job's no longer.
+    pub fn take_excess(&mut self, idle_since: Tick) -> Vec<PooledSlot> {
+        self.pool.take_excess(idle_since)
+    }
+
+    /// The next split for an attempt, and its part of the rate.
+    pub fn next_split(&mut self, attempt: AttemptId, request: u64) -> Option<v1::FileSplit> {
+        self.executions.current_mut(&attempt)?;
+        self.splits.next(attempt, request)
+    }
+
+    /// Each source subtask's part of `rate` now.
+    #[must_use]
+    pub fn rate_share(&self, rate: f64) -> f64 {
+        self.splits.share(rate)
+    }
+
+    /// The job's state.
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        self.status
+    }
+
+    /// When it entered its states.
+    #[must_use]
+    pub fn timestamps(&self) -> &Timestamps {
+        &self.timestamps
+    }
+
+    /// Its plan.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<JobGraph> {
+        &self.graph
+    }
+
+    /// Its subtasks.
+    #[must_use]
+    pub fn executions(&self) -> &Executions {
+        &self.executions
+    }
+
+    /// Its slots.
+    #[must_use]
+    pub fn pool(&self) -> &SlotPool {
+        &self.pool
+    }
+
+    /// Its sums.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.executions, &self.earlier)
+    }
+
+    /// How often it was begun again.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Why it failed, in one sentence.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// The last failures, oldest first.
+    pub fn failures(&self) -> impl Iterator<Item = &FailureEntry> {
+        self.failures.iter()
+    }
+
+    fn enter(&mut self, status: JobStatus, now: Now) {
+        if self.status != status {
+            self.status = status;
+            self.timestamps.enter(status, now.wall);
+        }
+    }
+
+    /// Where each group's subtasks run.
+    fn place(&mut self, groups: &BTreeMap<u32, PooledSlot>, now: Now) {
+        for execution in self.executions.iter_mut() {
+            let Some(slot) = groups.get(&execution.id.subtask) else { continue };
+            execution.state = ExecutionState::Deploying;
+            execution.started_at = Some(now.wall);
+            execution.location = Some(crate::execution::Location {
+                allocation: slot.allocation,
+                task_executor: slot.task_executor.clone(),
+            });
+        }
+    }
+}
+
+/// Why a task executor has not taken a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmitFailure {
+    /// What it said, or that it said nothing.
+    pub cause: String,
+    /// Whether it looked at the task and cannot run it, now or later.
+    pub unrecoverable: bool,
+}
+
+/// A report of a task executor about one of its tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskUpdate {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Its new state.
+    pub state: ExecutionState,
+    /// With a failure: what happened and where.
+    pub error: String,
+    /// Whether it would happen again.
+    pub unrecoverable: bool,
+    /// What it has counted.
+    pub figures: Option<v1::Figures>,
+    /// What its sink has staged.
+    pub staged: Vec<v1::StagedFile>,
+}

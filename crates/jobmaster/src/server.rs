@@ -1,0 +1,146 @@
+//! A job master process: its loops, its endpoints, its beginning and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_events::{EventLoop, LoopOptions};
+use dashmap::DashMap;
+use entrypoint::config::keys;
+use entrypoint::{Placement, ReadyLine, Role, Running, Server, StateDir, entropy};
+use runtime_core::{Clock, Epoch, Incarnation};
+use tokio::sync::mpsc;
+use wire::{Address, Endpoints, Transport};
+
+use crate::dispatcher::{Dispatcher, DispatcherEvent, DispatcherProcessor, History};
+use crate::endpoint::{Endpoint, Masters};
+use crate::master::Shared;
+use crate::rest::{self, Api, Cluster};
+
+/// How long an orderly stop waits for connections to end.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// A job master that serves.
+pub struct JobMaster {
+    /// Submits, cancels and looks at jobs.
+    pub dispatcher: Dispatcher,
+    /// Where task executors and the resource manager reach it.
+    pub rpc_address: Address,
+    api: Api,
+    serving: wire::Serving,
+    running: Running<DispatcherProcessor>,
+}
+
+impl JobMaster {
+    /// Starts a job master within this process: its dispatcher runs and its gateway is served, REST is not. Without a
+    /// folder nothing survives it. `seed` draws its ids.
+    ///
+    /// # Errors
+    /// The place to serve at cannot be had, or what ended jobs have left cannot be read.
+    pub async fn start(
+        server: &Server,
+        transport: Arc<dyn Transport>,
+        placement: Placement,
+        state: Option<(StateDir, Epoch)>,
+        seed: u128,
+    ) -> anyhow::Result<Self> {
+        let config = &server.config;
+        let heartbeats = server.heartbeats()?;
+        let (state_dir, epoch) = match state {
+            Some((dir, epoch)) => (Some(dir), epoch),
+            None => (None, Epoch(u64::try_from(server.clock.wall().0).unwrap_or(1).max(1))),
+        };
+        let masters: Masters = Arc::new(DashMap::new());
+        let endpoint = Arc::new(Endpoint { masters: Arc::clone(&masters), epoch });
+        let endpoints = Endpoints { job_master: Some(endpoint), ..Endpoints::default() };
+        let bind = config.get(&keys::RPC_BIND);
+        let serving = transport
+            .serve(&bind.to_string(), endpoints)
+            .await
+            .map_err(|e| anyhow::anyhow!("rpc.bind: {e}"))?;
+        let rpc_address = server.advertised_address(&keys::RPC_ADVERTISE, serving.local_address())?;
+        let resource_manager: Address = config.get(&keys::RESOURCEMANAGER_ADDRESS).as_str().parse()?;
+        let shared = Shared {
+            epoch,
+            incarnation: Incarnation::from_u128(seed),
+            rpc_address: rpc_address.clone(),
+            resource_manager: resource_manager.clone(),
+            heartbeats,
+            slot_request_timeout: config.get(&keys::SLOT_REQUEST_TIMEOUT),
+            slot_idle_timeout: config.get(&keys::SLOT_IDLE_TIMEOUT),
+            transport: Arc::clone(&transport),
+            clock: server.clock.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            placement,
+        };
+        let views = Arc::new(DashMap::new());
+        let history = Arc::new(History::open(state_dir)?);
+        let (ended, mut ends) = mpsc::unbounded_channel();
+        let processor = DispatcherProcessor::new(
+            shared.clone(),
+            masters,
+            Arc::clone(&views),
+            Arc::clone(&history),
+            ended,
+            server.metrics.clone(),
+            (seed >> 64) as u64,
+        );
+        let mut options = LoopOptions::new(Arc::new(server.clock.clone()));
+        options.name = "dispatcher".into();
+        let event_loop = EventLoop::new(processor, options);
+        let events = event_loop.handle();
+        server.metrics.add(Arc::new(events.clone()));
+        let running = placement.run(event_loop, &shared.runtime, &shared.clock)?;
+        let told = events.clone();
+        tokio::spawn(async move {
+            while let Some(job) = ends.recv().await {
+                if told.put(DispatcherEvent::JobEnded(job)).is_err() {
+                    return;
+                }
+            }
+        });
+        let dispatcher = Dispatcher { events, views, history };
+        let cluster = Arc::new(Cluster::new(transport.connect_resource_manager(&resource_manager)));
+        let api = Api { dispatcher: dispatcher.clone(), cluster, clock: server.clock.clone() };
+        Ok(Self { dispatcher, rpc_address, api, serving, running })
+    }
+
+    /// The routes of REST, to be served by whoever wants them.
+    pub fn rest(&self) -> axum::Router {
+        rest::router(self.api.clone())
+    }
+
+    /// Says good-bye to everybody and ends. Jobs that run are given up: their tasks stop.
+    pub async fn stop(self) {
+        self.dispatcher.events.close();
+        self.running.ended().await;
+        if tokio::time::timeout(STOP_GRACE, self.serving.shutdown()).await.is_err() {
+            tracing::debug!("connections were still open after {STOP_GRACE:?} and are dropped");
+        }
+    }
+}
+
+/// Runs a job master process until it is told to stop.
+///
+/// # Errors
+/// It cannot start: a port is taken, its folder is locked or cannot be written.
+pub async fn run(mut server: Server) -> anyhow::Result<()> {
+    let state = server.state_dir()?;
+    let epoch = state.draw_epoch(server.clock.wall())?;
+    let rest = server.listen(&keys::REST_BIND)?;
+    let rest_address = rest.local_addr()?;
+    let transport = Arc::new(server.grpc_transport());
+    let state = Some((state, epoch));
+    let master = JobMaster::start(&server, transport, Placement::Threads, state, entropy::draw()?).await?;
+    let mut stop = server.shutdown.clone();
+    let served = axum::serve(rest, master.rest()).with_graceful_shutdown(async move { stop.wait().await });
+    let served = tokio::spawn(served.into_future());
+    let resource_id = entropy::resource_id(master.rpc_address.host_port(), entropy::draw()?)?;
+    server.ready(
+        ReadyLine::new(Role::JobMaster, &resource_id).rpc(master.rpc_address.host_port()).rest(rest_address),
+    );
+    server.shutdown.wait().await;
+    master.stop().await;
+    // Clients that keep a connection open do not keep the process.
+    drop(tokio::time::timeout(STOP_GRACE, served).await);
+    Ok(())
+}
