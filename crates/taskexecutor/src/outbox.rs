@@ -1,0 +1,62 @@
+//! What is said to one job master, by number.
+//!
+//! Every message has a number, for the receiver drops what is not newer than the last. Only what must not be lost is
+//! kept until it is acknowledged and said again on a new stream: a state once lost is lost for good, while figures come
+//! again in a second. `wire::stream::Outbox` keeps everything, and the acknowledgements of a job master cover states only.
+
+use std::collections::VecDeque;
+
+use wire::stream::Envelope;
+use wire::v1;
+use wire::v1::task_executor_to_job_master::Message;
+
+/// The messages of one conversation, from registration to the end of either's life.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    last: u64,
+    kept: VecDeque<v1::TaskExecutorToJobMaster>,
+}
+
+impl Outbox {
+    /// Numbers a message; a state is kept.
+    pub(crate) fn number(&mut self, message: Message) -> v1::TaskExecutorToJobMaster {
+        self.last += 1;
+        let numbered = v1::TaskExecutorToJobMaster { number: self.last, message: Some(message) };
+        if matches!(numbered.message, Some(Message::TaskState(_))) {
+            self.kept.push_back(numbered.clone());
+        }
+        numbered
+    }
+
+    /// Forgets what has arrived: everything up to `number`.
+    pub(crate) fn acknowledge(&mut self, number: u64) {
+        while self.kept.front().is_some_and(|message| message.number() <= number) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// What a new stream begins with, in order.
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = &v1::TaskExecutorToJobMaster> {
+        self.kept.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_kept_until_acknowledged_and_figures_only_counted() {
+        let mut outbox = Outbox::default();
+        let state = || Message::TaskState(v1::TaskStateUpdate::default());
+        let figures = || Message::Figures(v1::TaskFigures::default());
+        let numbers: Vec<u64> =
+            [state(), figures(), state(), figures()].into_iter().map(|m| outbox.number(m).number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [1, 3]);
+        outbox.acknowledge(2);
+        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [3]);
+        outbox.acknowledge(4);
+        assert_eq!(outbox.unacknowledged().count(), 0);
+    }
+}
