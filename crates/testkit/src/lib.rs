@@ -1,1 +1,14 @@
 //! For tests only: scenarios, a simulated cluster and a cluster of processes.
+//!
+//! What tests, the demo and the benchmarks share. [`processes`] starts the programs and ends them, [`http`] asks them,
+//! [`join`] says what the flights job has to write. These need no other crate of the project: what is observed from
+//! outside must not be explained by the code that is under test. `simulation` (a feature, on by default) runs the real
+//! roles in this process, under a paused clock.
+
+pub mod flights;
+pub mod http;
+pub mod join;
+pub mod patience;
+pub mod processes;
+#[cfg(feature = "simulation")]
+pub mod simulation;

@@ -1,0 +1,71 @@
+//! Where the programs lie.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, bail};
+
+use crate::flights::root;
+
+/// What `cargo build` makes.
+pub const PROGRAMS: [&str; 4] = ["resourcemanager", "jobmaster", "taskexecutor", "tidegate"];
+
+/// A folder that holds the four programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binaries {
+    folder: PathBuf,
+}
+
+impl Binaries {
+    /// The programs of a folder.
+    ///
+    /// # Errors
+    /// One is not there.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> anyhow::Result<Self> {
+        let folder = folder.into();
+        for program in PROGRAMS {
+            if !folder.join(program).is_file() {
+                bail!("{} has no `{program}`; `cargo build` makes it", folder.display());
+            }
+        }
+        Ok(Self { folder })
+    }
+
+    /// The programs that belong to the test at hand, built if need be: to test a package cargo builds the programs of
+    /// that package only, and an older program of another would be tested unnoticed.
+    ///
+    /// # Errors
+    /// They cannot be built.
+    pub fn of_this_test() -> anyhow::Result<Self> {
+        static BUILT: OnceLock<Result<Binaries, String>> = OnceLock::new();
+        let built = BUILT.get_or_init(|| build_beside_test().map_err(|error| format!("{error:#}")));
+        built.clone().map_err(anyhow::Error::msg)
+    }
+
+    /// The path of a program.
+    #[must_use]
+    pub fn path(&self, program: &str) -> PathBuf {
+        self.folder.join(program)
+    }
+}
+
+/// The test lies in `TARGET/PROFILE/deps/`.
+fn build_beside_test() -> anyhow::Result<Binaries> {
+    let test = std::env::current_exe()?;
+    let profile = test.parent().and_then(Path::parent).context("the test lies in no target folder")?;
+    let target = profile.parent().context("the test lies in no target folder")?;
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    // With the tests of the workspace: then libraries have the features that `cargo test` gives them, and are there.
+    build.current_dir(root()).args(["build", "--quiet", "--workspace", "--bins", "--tests", "--target-dir"]);
+    build.arg(target);
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let output = build.output().context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("the programs cannot be built: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Binaries::in_folder(profile)
+}

@@ -1,0 +1,65 @@
+//! A slow service with failures, as a process.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::{Binaries, Process};
+
+const READY: Duration = Duration::from_secs(20);
+
+/// How the service behaves.
+#[derive(Debug, Clone, Copy)]
+pub struct LookupOptions {
+    /// Before each answer.
+    pub delay: Duration,
+    /// Share of requests that get a 503, 0 to 1.
+    pub error_rate: f64,
+    /// Draws which.
+    pub seed: u64,
+}
+
+/// `tidegate serve-table`. Ends when it is dropped.
+#[derive(Debug)]
+pub struct LookupService {
+    process: Process,
+    address: String,
+}
+
+impl LookupService {
+    /// Serves a table on a free port.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub fn start(
+        binaries: &Binaries,
+        table: &Path,
+        key: &str,
+        options: LookupOptions,
+        logs: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(binaries.path("tidegate"));
+        command.arg("serve-table").arg(table).args(["--key", key, "--bind", "127.0.0.1:0"]);
+        command.arg("--delay").arg(format!("{}ms", options.delay.as_millis()));
+        command.arg("--error-rate").arg(options.error_rate.to_string());
+        command.arg("--seed").arg(options.seed.to_string());
+        let mut process = Process::spawn("serve-table", command, logs)?;
+        let ready = process.ready(READY)?;
+        let address = ready.get("http").and_then(|value| value.as_str());
+        let address = address.with_context(|| format!("serve-table says no `http`: {ready}"))?.to_owned();
+        Ok(Self { process, address })
+    }
+
+    /// `127.0.0.1:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The process.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+}
