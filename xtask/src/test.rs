@@ -1,0 +1,51 @@
+//! `cargo xtask test`: what has to pass before a change goes in.
+
+use std::process::Stdio;
+
+use crate::outside;
+use crate::step::{Steps, succeed};
+use crate::tidy;
+use crate::workspace::cargo;
+
+/// What to run beyond the usual.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Also the tests marked `#[ignore]`: minutes, real processes, real time
+    #[arg(long)]
+    slow: bool,
+}
+
+/// Runs the steps, cheap ones first; the first failure ends it.
+///
+/// # Errors
+/// The step that failed.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut steps = Steps::new();
+    tool(&mut steps, "format", "fmt", "rustfmt", &["fmt", "--all", "--check"])?;
+    let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    tool(&mut steps, "lints", "clippy", "clippy", &lints)?;
+    steps.run("tidy", tidy::run)?;
+    // Tests start the programs of other packages, which `cargo test` does not build.
+    steps.run("programs", || succeed(cargo().args(["build", "--workspace", "--bins"])))?;
+    steps.run("tests", || succeed(cargo().args(["test", "--workspace"])))?;
+    steps.run("outside packages", outside::run)?;
+    if args.slow {
+        // Not the documentation: there, `ignore` marks text that is no program.
+        let slow = ["test", "--workspace", "--lib", "--bins", "--tests", "--", "--ignored"];
+        steps.run("slow tests", || succeed(cargo().args(slow)))?;
+    }
+    steps.summary();
+    eprintln!("\neverything passed");
+    Ok(())
+}
+
+/// A step that needs a component of the tool chain, which a minimal one does not have.
+fn tool(steps: &mut Steps, name: &str, probe: &str, component: &str, args: &[&str]) -> anyhow::Result<()> {
+    let there = cargo().args([probe, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if there.is_ok_and(|status| status.success()) {
+        steps.run(name, || succeed(cargo().args(args)))
+    } else {
+        steps.skip(name, &format!("`rustup component add {component}` makes it run"));
+        Ok(())
+    }
+}
