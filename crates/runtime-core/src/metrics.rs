@@ -36,7 +36,7 @@
 
 mod histogram;
 
-pub use histogram::{Histogram, HistogramSnapshot};
+pub use histogram::{Histogram, HistogramSnapshot, LocalHistogram};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
