@@ -3,7 +3,8 @@
 use runtime_core::{Record, Tick};
 use slab::Slab;
 
-use crate::output::Outcome;
+use crate::context::Identity;
+use crate::output::{Attempts, Outcome};
 
 /// Stands for "no entry" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -40,17 +41,34 @@ pub(crate) enum State<R, E> {
     InFlight,
     /// Pauses before its next attempt, or until its budget ends.
     Backoff,
+    /// Waits for the outcome of an equal record that is in flight.
+    Following,
+    /// Its budget has ended, and whoever drives the operator was asked what follows.
+    TimedOut,
     /// Has its outcome.
     Done(Outcome<R, E>),
+    /// Has its outcome, which has left ahead of the order; what is left is its place.
+    Gone,
+}
+
+/// What a record brings from before a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// The attempts that were made for it.
+    pub(crate) attempts: u32,
+    /// What its idempotency key is made of.
+    pub(crate) identity: Identity,
 }
 
 #[derive(Debug)]
 pub(crate) struct Entry<I, R, E> {
     pub(crate) sequence: u64,
-    pub(crate) input: Record<I>,
+    /// Absent once it has left ahead of the order.
+    pub(crate) input: Option<Record<I>>,
     pub(crate) state: State<R, E>,
-    /// The number of the newest attempt, 0 before the first.
+    /// The number of the newest attempt since the record was taken in, 0 before the first.
     pub(crate) attempt: u32,
+    /// When it was taken in, and once it has started, when it first did.
     pub(crate) first_at: Tick,
     pub(crate) last_at: Tick,
     /// Whether the end of its budget stands among the deadlines.
@@ -61,21 +79,65 @@ pub(crate) struct Entry<I, R, E> {
     pub(crate) key: u32,
     /// The entry after it: in its key's queue until it is ready, then among its segment's ready ones.
     pub(crate) next: u32,
+    pub(crate) past: Option<Box<Past>>,
 }
 
 impl<I, R, E> Entry<I, R, E> {
-    pub(crate) const fn is_done(&self) -> bool {
-        matches!(self.state, State::Done(_))
+    pub(crate) const fn new(sequence: u64, input: Record<I>, segment: u64, now: Tick) -> Self {
+        Self {
+            sequence,
+            input: Some(input),
+            state: State::Queued,
+            attempt: 0,
+            first_at: now,
+            last_at: now,
+            budget_armed: false,
+            segment,
+            key: NONE,
+            next: NONE,
+            past: None,
+        }
     }
 
-    /// Whether attempt `attempt` is running.
+    pub(crate) const fn is_done(&self) -> bool {
+        matches!(self.state, State::Done(_) | State::Gone)
+    }
+
+    /// Whether a completion of attempt `attempt` counts.
+    pub(crate) const fn awaits(&self, attempt: u32) -> bool {
+        matches!(self.state, State::InFlight | State::TimedOut) && self.attempt == attempt
+    }
+
+    /// Whether attempt `attempt` is running within its budget.
     pub(crate) const fn runs(&self, attempt: u32) -> bool {
         matches!(self.state, State::InFlight) && self.attempt == attempt
     }
 
-    /// Whether the entry's call has begun and has no outcome yet.
+    /// Whether its budget can still end.
+    pub(crate) const fn has_budget(&self) -> bool {
+        matches!(self.state, State::InFlight | State::Backoff | State::Following)
+    }
+
+    /// Whether its work has begun and has no outcome yet.
     pub(crate) const fn is_in_flight(&self) -> bool {
-        matches!(self.state, State::InFlight | State::Backoff)
+        matches!(self.state, State::InFlight | State::Backoff | State::Following | State::TimedOut)
+    }
+
+    pub(crate) fn identity(&self, scope: u64) -> Identity {
+        self.past.as_ref().map_or(Identity { scope, sequence: self.sequence }, |past| past.identity)
+    }
+
+    /// The attempts made for it before it was taken in here.
+    pub(crate) fn earlier_attempts(&self) -> u32 {
+        self.past.as_ref().map_or(0, |past| past.attempts)
+    }
+
+    pub(crate) fn attempts(&self) -> Attempts {
+        Attempts {
+            count: self.earlier_attempts().saturating_add(self.attempt),
+            first_at: self.first_at,
+            last_at: self.last_at,
+        }
     }
 }
 

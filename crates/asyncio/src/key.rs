@@ -7,7 +7,7 @@ use std::hash::Hash;
 /// A record without key is neither held in order nor counted against the limit of a key.
 pub trait KeySelector<I> {
     /// The key.
-    type Key: Eq + Hash + Clone;
+    type Key: Eq + Hash;
 
     /// The key of this input.
     fn key_of(&self, input: &I) -> Option<Self::Key>;
@@ -15,7 +15,7 @@ pub trait KeySelector<I> {
 
 impl<I, K, F> KeySelector<I> for F
 where
-    K: Eq + Hash + Clone,
+    K: Eq + Hash,
     F: Fn(&I) -> Option<K>,
 {
     type Key = K;

@@ -40,30 +40,45 @@
 //! out or becomes a dead letter is the caller's policy. It never emits from within a completion, never drops or merges a
 //! watermark, and keeps nothing about records that have left.
 
+mod batch;
+mod coalesce;
+mod context;
 mod deadlines;
 mod entry;
 mod figures;
+mod function;
 mod inbox;
 mod key;
 mod operator;
 mod options;
 mod output;
+mod panics;
 mod queue;
+mod result_future;
 mod retry;
+mod snapshot;
 #[cfg(feature = "tokio")]
 mod spawned;
 #[cfg(feature = "tokio")]
 mod stream;
 
+pub use batch::{BatchItem, BatchOptions, BatchOptionsError, Batcher};
+pub use context::{CallContext, IdempotencyKey};
 pub use entry::EntryId;
-pub use figures::Figures;
-pub use inbox::{Completion, CompletionHandle, CompletionInbox};
+pub use figures::{Figures, HeldWatermark, Report};
+pub use function::{AsyncFunction, Callback, CallbackFunction, FunctionContext, OnTimeout, callback};
+pub use inbox::CompletionInbox;
 pub use key::{KeySelector, NoKey};
-pub use operator::{AsyncWaitOperator, Effect, Refused, RefusedReason};
-pub use options::{Options, OptionsBuilder, OptionsError, Order};
+pub use operator::{AsyncWaitOperator, Effect, Offered, Refused, RefusedReason, SnapshotRefused};
+pub use options::{FailurePolicy, Options, OptionsBuilder, OptionsError, Order};
 pub use output::{Attempts, CallError, FailureReason, Outcome, Output};
-pub use retry::{NeverRetry, Retry, RetryErrors, RetryPredicate, Verdict};
+pub use result_future::ResultFuture;
+pub use retry::{NeverRetry, Retry, RetryBudget, RetryErrors, RetryPredicate, Verdict};
+pub use snapshot::{DecodeError, EncodeError, RestoreError, Snapshot};
 #[cfg(feature = "tokio")]
 pub use spawned::SpawnedCalls;
 #[cfg(feature = "tokio")]
-pub use stream::{AsyncWait, AsyncWaitExt, AsyncWaitResult, Failed};
+pub use stream::{
+    AsyncWait, AsyncWaitExt, AsyncWaitResult, BatchCalls, CallbackCalls, Calls, Failed, FunctionCalls,
+    FutureCalls, MakeCall, Outlet, Plain, WithContext,
+};

@@ -12,27 +12,34 @@
 mod admission;
 mod calls;
 mod emission;
+mod offer;
+mod parking;
 mod timers;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::time::Duration;
 
+use runtime_core::metrics::LocalHistogram;
 use runtime_core::{Record, Tick};
 use slab::Slab;
 
 pub use admission::{Refused, RefusedReason};
 pub use calls::Effect;
+pub use offer::Offered;
+pub use parking::SnapshotRefused;
 
+use crate::coalesce::Coalescing;
+use crate::context::CallContext;
 use crate::deadlines::Deadlines;
 use crate::entry::{Entries, EntryId, find};
 use crate::figures::Figures;
 use crate::key::{KeySelector, NoKey};
 use crate::options::{Options, Order};
+use crate::output::Output;
 use crate::queue::Queue;
 use crate::queue::keys::Keys;
-use crate::retry::RetryErrors;
-use emission::Bypass;
+use crate::retry::{RetryAllowance, RetryErrors};
+use parking::Parked;
 
 /// The state machine of asynchronous waiting (Flink: `AsyncWaitOperator` with its `StreamElementQueue`).
 ///
@@ -67,16 +74,23 @@ use emission::Bypass;
 /// # Ok::<(), asyncio::OptionsError>(())
 /// ```
 pub struct AsyncWaitOperator<I, R, E, S: KeySelector<I> = NoKey, P = RetryErrors> {
-    options: Options,
+    pub(crate) options: Options,
     selector: S,
     predicate: P,
-    entries: Entries<I, R, E>,
-    queue: Queue,
+    pub(crate) entries: Entries<I, R, E>,
+    pub(crate) queue: Queue,
     /// Present in keyed order.
     keys: Option<Keys<S::Key>>,
-    occupied: usize,
+    coalescing: Option<Coalescing<I, R, E>>,
+    allowance: Option<RetryAllowance>,
+    /// Whether the end of a budget is asked about instead of being a failure.
+    asks_on_timeout: bool,
+    pub(crate) occupied: usize,
     next_sequence: u64,
-    bypass: VecDeque<Bypass>,
+    /// Taken in beyond the capacity, in order. They take the next places that are free.
+    parked: VecDeque<Parked<I>>,
+    /// What leaves ahead of the order.
+    leaving: VecDeque<Output<I, R, E>>,
     effects: VecDeque<Effect>,
     /// The attempt handed out last, whose deadlines are not armed yet: a call that is ready at once never touches them.
     unarmed: Option<(EntryId, u32)>,
@@ -85,9 +99,14 @@ pub struct AsyncWaitOperator<I, R, E, S: KeySelector<I> = NoKey, P = RetryErrors
     /// Ends of pauses. Only those before the record's deadline stand here, so none outlives its pause by much.
     retries: BinaryHeap<Reverse<(Tick, u64, u32)>>,
     now: Tick,
-    full_since: Option<Tick>,
+    pub(crate) full_since: Option<Tick>,
     ended: bool,
-    figures: Figures,
+    failed: bool,
+    pub(crate) figures: Figures,
+    /// Records that have passed without being held.
+    pub(crate) passed: u64,
+    pub(crate) latency: LocalHistogram,
+    pub(crate) queue_wait: LocalHistogram,
 }
 
 impl<I, R, E> AsyncWaitOperator<I, R, E> {
@@ -100,20 +119,35 @@ impl<I, R, E> AsyncWaitOperator<I, R, E> {
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// An operator that takes keys by `selector` (used in keyed order alone) and judges attempts by `predicate`.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, CallError, NeverRetry, Options};
+    ///
+    /// // Words that begin alike are asked about one after the other.
+    /// let first_letter = |word: &String| word.chars().next();
+    /// let options = Options::keyed().build()?;
+    /// let operator = AsyncWaitOperator::<String, u32, String, _, _>::with(options, first_letter, NeverRetry);
+    /// assert!(operator.is_empty());
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     #[must_use]
     pub fn with(options: Options, selector: S, predicate: P) -> Self {
         let keys = (options.order() == Order::Keyed).then(|| Keys::new(options.max_in_flight_per_key()));
         Self {
             queue: Queue::new(options.order()),
             figures: Figures { capacity: options.capacity(), ..Figures::default() },
+            allowance: options.retry_budget().map(RetryAllowance::new),
             options,
             selector,
             predicate,
             entries: Slab::new(),
             keys,
+            coalescing: None,
+            asks_on_timeout: false,
             occupied: 0,
             next_sequence: 0,
-            bypass: VecDeque::new(),
+            parked: VecDeque::new(),
+            leaving: VecDeque::new(),
             effects: VecDeque::new(),
             unarmed: None,
             budgets: Deadlines::new(),
@@ -122,7 +156,48 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
             now: Tick::ZERO,
             full_since: None,
             ended: false,
+            failed: false,
+            passed: 0,
+            latency: LocalHistogram::new(),
+            queue_wait: LocalHistogram::new(),
         }
+    }
+
+    /// Lets records that `selector` gives equal keys share a call while it is in flight: one that would start meanwhile
+    /// gets a copy of its outcome instead, errors included. Deadlines stay each record's own. Records without key share
+    /// with nobody.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// let options = Options::ordered().build()?;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(options).coalescing_by(|n: &u32| Some(*n));
+    /// for n in [7, 7, 8] {
+    ///     operator.push(StreamElement::Record(Record::new(n)), Tick::ZERO).unwrap();
+    /// }
+    /// assert_eq!(operator.figures(Tick::ZERO).calls, 2);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
+    #[must_use]
+    pub fn coalescing_by<K>(mut self, selector: K) -> Self
+    where
+        R: Clone,
+        E: Clone,
+        K: KeySelector<I> + Send + 'static,
+        K::Key: Send + 'static,
+    {
+        self.coalescing = Some(Coalescing::by(selector));
+        self
+    }
+
+    /// Asks what follows when a record's budget ends, by [`Effect::TimedOut`], instead of failing the record (Flink:
+    /// `AsyncFunction.timeout`). The record's next completion is its outcome then, whatever it is; until it comes the
+    /// record is in flight, and no second timeout is armed.
+    #[must_use]
+    pub const fn asking_on_timeout(mut self) -> Self {
+        self.asks_on_timeout = true;
+        self
     }
 
     /// The options it was made with.
@@ -133,10 +208,29 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// The record of this name, while it is held: what a started call asks about.
     #[must_use]
     pub fn input(&self, entry: EntryId) -> Option<&Record<I>> {
-        find(&self.entries, entry).map(|entry| &entry.input)
+        find(&self.entries, entry)?.input.as_ref()
     }
 
-    /// How many elements are held: records of any state, watermarks and statuses.
+    /// What the newest attempt of this record may know of itself.
+    #[must_use]
+    pub fn context(&self, entry: EntryId) -> Option<CallContext> {
+        let entry = find(&self.entries, entry)?;
+        Some(CallContext {
+            attempt: entry.attempts().count,
+            started_at: entry.last_at,
+            deadline: self.deadline_of(entry.first_at, entry.last_at),
+            identity: entry.identity(self.options.idempotency_scope()),
+        })
+    }
+
+    /// When nobody waits any more for an attempt that starts at `last_at`.
+    fn deadline_of(&self, first_at: Tick, last_at: Tick) -> Option<Tick> {
+        let budget = self.options.timeout().map(|timeout| first_at + timeout);
+        let limit = self.options.attempt_timeout().map(|limit| last_at + limit);
+        [budget, limit].into_iter().flatten().min()
+    }
+
+    /// How many places are taken: by records of any state, watermarks and statuses. Parked elements take none.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.occupied
@@ -145,7 +239,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Whether nothing is held and nothing waits to leave.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.occupied == 0 && self.bypass.is_empty()
+        self.occupied == 0 && self.leaving.is_empty() && self.parked.is_empty()
     }
 
     /// How many records have a call that is running or pausing before a retry.
@@ -154,18 +248,11 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         self.figures.in_flight
     }
 
-    /// What there is to tell at `now`. Walks over what is held: for a scrape, not for each record.
+    /// Whether a record has failed under [`FailurePolicy::Fail`](crate::FailurePolicy::Fail). The operator goes on, so
+    /// that nobody hangs, but takes no snapshots any more.
     #[must_use]
-    pub fn figures(&self, now: Tick) -> Figures {
-        let running = self.entries.iter().filter(|(_, entry)| entry.is_in_flight());
-        let oldest = running.map(|(_, entry)| entry.first_at).min();
-        let full_for = self.full_since.map_or(Duration::ZERO, |since| now.since(since));
-        Figures {
-            occupied: self.occupied,
-            oldest_in_flight: oldest.map(|first_at| now.since(first_at)),
-            blocked: self.figures.blocked + full_for,
-            ..self.figures
-        }
+    pub const fn has_failed(&self) -> bool {
+        self.failed
     }
 
     /// Time does not run backwards: deadlines of equal length are kept in the order in which they were set.

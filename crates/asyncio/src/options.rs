@@ -1,8 +1,9 @@
 //! The checked options of one operator.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::retry::Retry;
+use crate::retry::{Retry, RetryBudget};
 
 /// The order in which records leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +15,24 @@ pub enum Order {
     /// As they came within a key: calls of one key start and leave in order, keys overlap (Flink: key-ordered lookup of
     /// FLIP-519). Never across a watermark or a status.
     Keyed,
+}
+
+/// What is to become of a record whose calls have failed.
+///
+/// The operator itself does none of it but the first: it says the policy with the [outcome](crate::Outcome::Failed), and
+/// whoever takes the output routes the record by it. (Flink has the first only: a failure fails the task.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FailurePolicy {
+    /// The failure ends the work. The outcome leaves at once, whatever the order, and from then on the operator refuses
+    /// snapshots: one taken now would not hold the failed record, and it would be lost.
+    #[default]
+    Fail,
+    /// The record is left out.
+    Drop,
+    /// The record goes on without an answer.
+    Keep,
+    /// The record goes on to the dead letters.
+    DeadLetter,
 }
 
 /// Options that have been checked; made by [`Options::ordered`], [`Options::unordered`] or [`Options::keyed`].
@@ -37,7 +56,11 @@ pub struct Options {
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     retry: Retry,
+    retry_budget: Option<RetryBudget>,
     max_in_flight_per_key: usize,
+    on_failure: FailurePolicy,
+    name: Cow<'static, str>,
+    idempotency_scope: u64,
 }
 
 impl Options {
@@ -64,7 +87,11 @@ impl Options {
             timeout: None,
             attempt_timeout: None,
             retry: Retry::None,
+            retry_budget: None,
             max_in_flight_per_key: 1,
+            on_failure: FailurePolicy::Fail,
+            name: Cow::Borrowed("async wait operator"),
+            idempotency_scope: 0,
         })
     }
 
@@ -98,12 +125,39 @@ impl Options {
         &self.retry
     }
 
+    /// How many retries the operator as a whole may make; absent: as many as the records ask for.
+    #[must_use]
+    pub const fn retry_budget(&self) -> Option<RetryBudget> {
+        self.retry_budget
+    }
+
     /// How many calls of one key run at a time.
     #[must_use]
     pub const fn max_in_flight_per_key(&self) -> usize {
         self.max_in_flight_per_key
     }
+
+    /// What is to become of a record that has failed.
+    #[must_use]
+    pub const fn on_failure(&self) -> FailurePolicy {
+        self.on_failure
+    }
+
+    /// The operator's name, for errors and metrics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What sets this operator's idempotency keys apart from those of others.
+    #[must_use]
+    pub const fn idempotency_scope(&self) -> u64 {
+        self.idempotency_scope
+    }
 }
+
+/// The longest time there is, as a tick counts it: 584 years.
+pub(crate) const LONGEST: Duration = Duration::from_nanos(u64::MAX);
 
 /// Options not yet checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,10 +191,49 @@ impl OptionsBuilder {
         self
     }
 
+    /// Bounds the retries of all records together, so that a service that is down is not asked many times over. A failure
+    /// that finds the budget used up is final.
+    ///
+    /// ```
+    /// use asyncio::{Options, Retry, RetryBudget};
+    /// use std::time::Duration;
+    ///
+    /// // One retry for every five records, and 10 at the start.
+    /// let options = Options::unordered()
+    ///     .timeout(Duration::from_secs(30))
+    ///     .retry(Retry::FixedDelay { max_retries: 3, delay: Duration::from_millis(100) })
+    ///     .retry_budget(RetryBudget { per_record: 0.2, reserve: 10 })
+    ///     .build()?;
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
+    pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
+        self.0.retry_budget = budget.into();
+        self
+    }
+
     /// How many calls of one key run at a time in keyed order; 1 unless said otherwise. With more than one, records of
     /// the key still leave in order.
     pub const fn max_in_flight_per_key(mut self, calls: usize) -> Self {
         self.0.max_in_flight_per_key = calls;
+        self
+    }
+
+    /// What is to become of a record that has failed; [`FailurePolicy::Fail`] unless said otherwise.
+    pub const fn on_failure(mut self, policy: FailurePolicy) -> Self {
+        self.0.on_failure = policy;
+        self
+    }
+
+    /// The operator's name in errors and metrics; "async wait operator" unless said otherwise, as in Flink.
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.0.name = name.into();
+        self
+    }
+
+    /// Sets this operator's idempotency keys apart from those of others: give each operator that may ask the same service
+    /// a number of its own, and keep it through restarts. 0 unless said otherwise.
+    pub const fn idempotency_scope(mut self, scope: u64) -> Self {
+        self.0.idempotency_scope = scope;
         self
     }
 
@@ -161,6 +254,12 @@ impl OptionsBuilder {
         if options.attempt_timeout == Some(Duration::ZERO) {
             return Err(OptionsError::ZeroAttemptTimeout);
         }
+        for (option, duration) in [("timeout", options.timeout), ("attempt_timeout", options.attempt_timeout)]
+        {
+            if let Some(duration) = duration.filter(|&duration| duration > LONGEST) {
+                return Err(OptionsError::TooLong { option, duration });
+            }
+        }
         if options.max_in_flight_per_key == 0 {
             return Err(OptionsError::ZeroInFlightPerKey);
         }
@@ -168,6 +267,14 @@ impl OptionsBuilder {
             return Err(OptionsError::RetryWithoutTimeout);
         }
         options.retry.check()?;
+        if let Some(RetryBudget { per_record, .. }) = options.retry_budget {
+            if !(0.0..=1_000.0).contains(&per_record) {
+                return Err(OptionsError::RetryBudget(per_record));
+            }
+            if options.retry == Retry::None {
+                return Err(OptionsError::RetryBudgetWithoutRetry);
+            }
+        }
         Ok(options)
     }
 }
@@ -184,6 +291,14 @@ pub enum OptionsError {
     /// An attempt of no time.
     #[error("attempt_timeout is zero: give a positive duration, or none")]
     ZeroAttemptTimeout,
+    /// A time that no clock can count.
+    #[error("{option} is {duration:?}: it must be below 584 years; give none to wait without limit")]
+    TooLong {
+        /// Which option.
+        option: &'static str,
+        /// What it was.
+        duration: Duration,
+    },
     /// No call of a key could ever start.
     #[error("max_in_flight_per_key is 0: it must be at least 1")]
     ZeroInFlightPerKey,
@@ -207,6 +322,12 @@ pub enum OptionsError {
     /// Pauses would shrink, or are no number.
     #[error("retry.multiplier is {0}: it must be a number of at least 1")]
     Multiplier(f64),
+    /// Retries that are no number, negative, or without bound.
+    #[error("retry_budget.per_record is {0}: it must be a number from 0 to 1000")]
+    RetryBudget(f64),
+    /// A budget for retries that are never made.
+    #[error("retry_budget needs a retry strategy: set retry, or leave the budget out")]
+    RetryBudgetWithoutRetry,
     /// A part beyond the whole, or none.
     #[error("retry.jitter is {0}: it must be a number from 0 to 1")]
     Jitter(f64),
@@ -250,6 +371,30 @@ mod tests {
             (Options::ordered().timeout(Duration::ZERO), OptionsError::ZeroTimeout),
             (Options::ordered().attempt_timeout(Duration::ZERO), OptionsError::ZeroAttemptTimeout),
             (Options::keyed().max_in_flight_per_key(0), OptionsError::ZeroInFlightPerKey),
+            (
+                Options::ordered().timeout(Duration::MAX),
+                OptionsError::TooLong { option: "timeout", duration: Duration::MAX },
+            ),
+            (
+                Options::ordered().attempt_timeout(Duration::MAX),
+                OptionsError::TooLong { option: "attempt_timeout", duration: Duration::MAX },
+            ),
+            (
+                timed().retry(fixed(1, Duration::MAX)),
+                OptionsError::TooLong { option: "retry.delay", duration: Duration::MAX },
+            ),
+            (
+                timed().retry(exponential(MS, Duration::MAX, 2.0, 0.0)),
+                OptionsError::TooLong { option: "retry.max", duration: Duration::MAX },
+            ),
+            (
+                timed().retry_budget(RetryBudget { per_record: 0.1, reserve: 1 }),
+                OptionsError::RetryBudgetWithoutRetry,
+            ),
+            (
+                timed().retry(fixed(1, MS)).retry_budget(RetryBudget { per_record: -0.1, reserve: 1 }),
+                OptionsError::RetryBudget(-0.1),
+            ),
             (timed().retry(fixed(0, MS)), OptionsError::ZeroRetries),
             (timed().retry(fixed(1, Duration::ZERO)), OptionsError::ZeroDelay("delay")),
             (timed().retry(exponential(Duration::ZERO, MS, 2.0, 0.0)), OptionsError::ZeroDelay("initial")),

@@ -7,10 +7,11 @@ mod fifo;
 pub(crate) mod keys;
 mod segments;
 
-use runtime_core::{StreamElement, Watermark, WatermarkStatus};
+use runtime_core::{Watermark, WatermarkStatus};
 
 use crate::entry::Entries;
 use crate::options::Order;
+use crate::snapshot::Stored;
 
 /// A control element that keeps its place among the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +21,10 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    pub(crate) const fn element<T>(self) -> StreamElement<T> {
+    pub(crate) const fn stored<I>(self) -> Stored<I> {
         match self {
-            Self::Watermark(watermark) => StreamElement::Watermark(watermark),
-            Self::Status(status) => StreamElement::Status(status),
+            Self::Watermark(watermark) => Stored::Watermark(watermark),
+            Self::Status(status) => Stored::Status(status),
         }
     }
 }
@@ -82,12 +83,29 @@ impl Queue {
         }
     }
 
+    /// Whether a record that is ready at once would be the next to leave: nothing may leave before it, and nothing that
+    /// is held up holds it up.
+    pub(crate) fn lets_pass(&self) -> bool {
+        match self {
+            Self::Fifo(fifo) => fifo.is_empty(),
+            Self::Segments(segments) => segments.lets_pass(),
+        }
+    }
+
     /// Takes out what leaves next.
     pub(crate) fn pop<I, R, E>(&mut self, entries: &mut Entries<I, R, E>) -> Option<Next> {
         match self {
             Self::Fifo(fifo) => fifo.pop(entries),
             Self::Segments(segments) => segments.pop(entries),
         }
+    }
+
+    /// The first watermark that waits, and the number of what is behind it.
+    pub(crate) fn first_watermark(&self) -> Option<(u64, Watermark)> {
+        self.controls().into_iter().find_map(|(sequence, control)| match control {
+            Control::Watermark(watermark) => Some((sequence, watermark)),
+            Control::Status(_) => None,
+        })
     }
 
     /// The control elements that wait, in order.

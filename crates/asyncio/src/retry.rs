@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use crate::options::OptionsError;
-use crate::output::CallError;
+use crate::context::scramble;
+use crate::options::{FailurePolicy, LONGEST, OptionsError};
+use crate::output::{CallError, FailureReason};
 
 /// How often and after which pause a call is made again (Flink: `AsyncRetryStrategies`).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -46,7 +47,13 @@ impl Retry {
                 Err(OptionsError::ZeroRetries)
             }
             Self::FixedDelay { delay: Duration::ZERO, .. } => Err(OptionsError::ZeroDelay("delay")),
+            Self::FixedDelay { delay, .. } if delay > LONGEST => {
+                Err(OptionsError::TooLong { option: "retry.delay", duration: delay })
+            }
             Self::FixedDelay { .. } => Ok(()),
+            Self::ExponentialDelay { max, .. } if max > LONGEST => {
+                Err(OptionsError::TooLong { option: "retry.max", duration: max })
+            }
             Self::ExponentialDelay { initial: Duration::ZERO, .. } => Err(OptionsError::ZeroDelay("initial")),
             Self::ExponentialDelay { initial, max, .. } if max < initial => {
                 Err(OptionsError::MaxBelowInitial { initial, max })
@@ -105,12 +112,43 @@ fn grown(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
-/// The finaliser of SplitMix64: spreads neighbouring numbers over the whole range, without any state.
-const fn scramble(bits: u64) -> u64 {
-    let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+/// How many retries an operator may make over all its records (Finagle: `RetryBudget`).
+///
+/// Each record's first attempt pays `per_record` in, each retry takes one out, and there is never more in it than
+/// `reserve`, with which it begins. So while a service is down, at most so many retries are made for each record that
+/// fails, and a service that recovers is not held down by them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryBudget {
+    /// Retries that each record pays for, 0 to 1000: 0.2 allows one retry for every five records.
+    pub per_record: f64,
+    /// Retries that may be made beyond that, at the start and after quiet times.
+    pub reserve: u32,
+}
+
+/// What is left of a budget.
+#[derive(Debug, Clone)]
+pub(crate) struct RetryAllowance {
+    budget: RetryBudget,
+    left: f64,
+}
+
+impl RetryAllowance {
+    pub(crate) fn new(budget: RetryBudget) -> Self {
+        Self { budget, left: budget.reserve.into() }
+    }
+
+    pub(crate) fn pay_in(&mut self) {
+        self.left = (self.left + self.budget.per_record).min(f64::from(self.budget.reserve).max(1.0));
+    }
+
+    /// Takes one retry out, if there is one.
+    pub(crate) fn take(&mut self) -> bool {
+        let allowed = self.left >= 1.0;
+        if allowed {
+            self.left -= 1.0;
+        }
+        allowed
+    }
 }
 
 /// What is to become of an attempt's outcome while retries are left.
@@ -126,11 +164,18 @@ pub enum Verdict {
 
 /// Judges an attempt's outcome. A closure `Fn(&Result<R, CallError<E>>) -> Verdict` is one.
 ///
-/// It is asked only while the strategy allows another attempt, never about the budget's own end and never after the end
-/// of input. An outcome that is not retried passes through unchanged.
+/// It is asked only while the strategy allows another attempt, never about the budget's own end, about a call that
+/// panicked or never began, and never after the end of input. An outcome that is not retried passes through unchanged.
+/// A predicate that panics makes the outcome a final failure with the panic's text.
 pub trait RetryPredicate<R, E> {
     /// What is to become of this outcome.
     fn judge(&self, outcome: &Result<R, CallError<E>>) -> Verdict;
+
+    /// What is to become of the record that has failed with this: unless said otherwise what the
+    /// [options](crate::OptionsBuilder::on_failure) say. For policies that differ by the kind of failure.
+    fn policy(&self, _reason: &FailureReason<E>, options: FailurePolicy) -> FailurePolicy {
+        options
+    }
 }
 
 impl<R, E, F> RetryPredicate<R, E> for F
@@ -193,6 +238,23 @@ mod tests {
         let retry = Retry::FixedDelay { max_retries: 2, delay: Duration::from_millis(10) };
         assert!(retry.can_retry(1) && retry.can_retry(2) && !retry.can_retry(3));
         assert!(!Retry::None.can_retry(1));
+    }
+
+    #[test]
+    fn a_budget_allows_its_reserve_and_then_a_share_of_the_records() {
+        let mut allowance = RetryAllowance::new(RetryBudget { per_record: 0.25, reserve: 2 });
+        assert!(allowance.take() && allowance.take() && !allowance.take());
+        let mut retries = 0;
+        for _ in 0..100 {
+            allowance.pay_in();
+            retries += u32::from(allowance.take());
+        }
+        assert_eq!(retries, 25);
+        (0..100).for_each(|_| allowance.pay_in());
+        assert!(
+            allowance.take() && allowance.take() && !allowance.take(),
+            "no more than the reserve is kept"
+        );
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! The calls that run on a tokio runtime.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 
+use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::entry::EntryId;
 use crate::inbox::CompletionInbox;
+use crate::output::CallError;
+use crate::panics::text_of;
 
 /// Holds the running calls of one operator, so that an abandoned one is dropped and none outlives its operator.
 ///
@@ -32,12 +36,12 @@ impl SpawnedCalls {
         Self { running: Vec::new() }
     }
 
-    /// Runs `call` on `runtime` and completes the attempt with its result. A call that panics completes it with
-    /// [`CallError::HandleDropped`](crate::CallError::HandleDropped).
+    /// Runs `call` on `runtime` and completes the attempt with its result. A call that panics completes it with the panic's
+    /// text.
     pub fn spawn<R, E, F>(
         &mut self,
         runtime: &Handle,
-        inbox: &CompletionInbox<R, E>,
+        inbox: &mut CompletionInbox<R, E>,
         entry: EntryId,
         attempt: u32,
         call: F,
@@ -47,7 +51,14 @@ impl SpawnedCalls {
         E: Send + 'static,
     {
         let handle = inbox.handle(entry, attempt);
-        let task = runtime.spawn(async move { handle.complete(call.await) }).abort_handle();
+        let call = AssertUnwindSafe(call).catch_unwind();
+        let task = runtime.spawn(async move {
+            match call.await {
+                Ok(result) => handle.complete_with_result(result),
+                Err(panic) => handle.fail(CallError::Panicked(text_of(&*panic))),
+            }
+        });
+        let task = task.abort_handle();
         if self.running.len() <= entry.slot() {
             self.running.resize_with(entry.slot() + 1, || None);
         }

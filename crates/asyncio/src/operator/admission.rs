@@ -2,10 +2,10 @@
 
 use runtime_core::{Record, StreamElement, Tick};
 
-use super::emission::Bypass;
 use super::{AsyncWaitOperator, Effect};
-use crate::entry::{Entry, EntryId, NONE, State};
+use crate::entry::{Entry, EntryId, Past, State};
 use crate::key::KeySelector;
+use crate::output::Output;
 use crate::queue::Control;
 
 /// An element that was not taken in. Nothing has changed; it may be offered again.
@@ -21,7 +21,7 @@ pub struct Refused<I> {
 /// Why an element was not taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedReason {
-    /// Every place is taken; offer it again when output has left.
+    /// Every place is taken, or parked elements come first; offer it again when output has left.
     #[error("the operator is full")]
     Full,
     /// The end of input was told, or the operator is closed.
@@ -32,62 +32,60 @@ pub enum RefusedReason {
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Whether a record, a watermark or a status would be taken in.
     #[must_use]
-    pub const fn is_available(&self) -> bool {
-        self.occupied < self.options.capacity() && !self.ended
+    pub fn is_available(&self) -> bool {
+        self.has_place() && self.parked.is_empty() && !self.ended
+    }
+
+    pub(super) const fn has_place(&self) -> bool {
+        self.occupied < self.options.capacity()
     }
 
     /// Takes in an element.
     ///
     /// Records, watermarks and statuses take a place until they have left. Latency markers and barriers take none: they
     /// are the next output. A barrier overtakes what is held because that is stored in its snapshot, so take the
-    /// [elements](Self::elements) before pushing it. (Flink forwards a status at once; here it keeps its place like a
+    /// [snapshot](Self::snapshot) before pushing it. (Flink forwards a status at once; here it keeps its place like a
     /// watermark, since otherwise it would announce idleness ahead of watermarks that still wait.)
     ///
     /// # Errors
     ///
-    /// Gives the element back when the operator is full or its input has ended.
+    /// Gives the element back when the operator is full, when [parked](Self::park) elements wait, or when its input has
+    /// ended.
     pub fn push(&mut self, element: StreamElement<I>, now: Tick) -> Result<(), Refused<I>> {
         let now = self.at(now);
         if self.ended {
             return Err(Refused { element, reason: RefusedReason::Ended });
         }
         match element {
-            StreamElement::LatencyMarker(marker) => self.bypass.push_back(Bypass::LatencyMarker(marker)),
-            StreamElement::Barrier(barrier) => self.bypass.push_back(Bypass::Barrier(barrier)),
-            element if self.occupied >= self.options.capacity() => {
-                return Err(Refused { element, reason: RefusedReason::Full });
+            StreamElement::LatencyMarker(marker) => self.leaving.push_back(Output::LatencyMarker(marker)),
+            StreamElement::Barrier(barrier) => self.leaving.push_back(Output::Barrier(barrier)),
+            element => {
+                self.admit_parked(now);
+                if !self.is_available() {
+                    return Err(Refused { element, reason: RefusedReason::Full });
+                }
+                match element {
+                    StreamElement::Record(record) => self.admit(record, None, now),
+                    StreamElement::Watermark(watermark) => self.admit_control(Control::Watermark(watermark)),
+                    StreamElement::Status(status) => self.admit_control(Control::Status(status)),
+                    // Served above.
+                    StreamElement::LatencyMarker(_) | StreamElement::Barrier(_) => {}
+                }
             }
-            StreamElement::Record(record) => self.admit(record, now),
-            StreamElement::Watermark(watermark) => self.admit_control(Control::Watermark(watermark)),
-            StreamElement::Status(status) => self.admit_control(Control::Status(status)),
         }
         Ok(())
     }
 
-    fn admit_control(&mut self, control: Control) {
+    /// Gives the control element the next place, which is free.
+    pub(super) fn admit_control(&mut self, control: Control) {
         let sequence = self.take_place();
         self.queue.admit_control((sequence, control));
     }
 
-    fn admit(&mut self, input: Record<I>, now: Tick) {
-        let sequence = self.take_place();
-        self.figures.records_in += 1;
+    /// Gives the record the next place, which is free, and starts what may start.
+    pub(super) fn admit(&mut self, input: Record<I>, past: Option<Box<Past>>, now: Tick) {
         let key = self.keys.as_ref().and_then(|_| self.selector.key_of(&input.value));
-        let entry = Entry {
-            sequence,
-            input,
-            state: State::Queued,
-            attempt: 0,
-            first_at: now,
-            last_at: now,
-            budget_armed: false,
-            segment: self.queue.segment(),
-            key: NONE,
-            next: NONE,
-        };
-        // The capacity keeps places below 2^32 - 1.
-        let slot = self.entries.insert(entry) as u32;
-        self.queue.admit(slot);
+        let slot = self.insert(input, past, now);
         if let (Some(keys), Some(key)) = (self.keys.as_mut(), key) {
             let place = keys.admit(key, slot, &mut self.entries);
             if let Some(entry) = self.entries.get_mut(slot as usize) {
@@ -99,9 +97,21 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         }
     }
 
+    /// Puts the record, which has not started, into a place.
+    pub(super) fn insert(&mut self, input: Record<I>, past: Option<Box<Past>>, now: Tick) -> u32 {
+        let sequence = self.take_place();
+        self.figures.records_in += 1;
+        let mut entry = Entry::new(sequence, input, self.queue.segment(), now);
+        entry.past = past;
+        // The capacity keeps places below 2^32 - 1.
+        let slot = self.entries.insert(entry) as u32;
+        self.queue.admit(slot);
+        slot
+    }
+
     fn take_place(&mut self) -> u64 {
         self.occupied += 1;
-        if self.occupied == self.options.capacity() {
+        if !self.has_place() {
             self.full_since = Some(self.now);
         }
         let sequence = self.next_sequence;
@@ -116,25 +126,59 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         }
     }
 
-    /// Begins the next attempt of the record in this place.
+    /// Begins the next attempt of the record in this place, or lets it follow an equal one.
     pub(super) fn start(&mut self, slot: u32, now: Tick) {
         let Some(entry) = self.entries.get_mut(slot as usize) else { return };
-        if entry.attempt == 0 {
-            entry.first_at = now;
-            self.figures.in_flight += 1;
-        } else {
-            self.figures.retries += 1;
+        let id = EntryId { sequence: entry.sequence, slot };
+        if entry.attempt == 0 && !matches!(entry.state, State::Following) {
+            self.begin_life(slot, now);
+            if self.follows(id) {
+                return self.arm_budget(id);
+            }
         }
+        if let Some(attempt) = self.begin_attempt(slot, now) {
+            self.effects.push_back(Effect::Start { entry: id, attempt });
+        }
+    }
+
+    /// The record's own time begins.
+    pub(super) fn begin_life(&mut self, slot: u32, now: Tick) {
+        let Some(entry) = self.entries.get_mut(slot as usize) else { return };
+        self.queue_wait.record(nanos(now, entry.first_at));
+        entry.first_at = now;
+        self.figures.in_flight += 1;
+        if let Some(allowance) = &mut self.allowance {
+            allowance.pay_in();
+        }
+    }
+
+    /// The record's next attempt begins; its number.
+    pub(super) fn begin_attempt(&mut self, slot: u32, now: Tick) -> Option<u32> {
+        let entry = self.entries.get_mut(slot as usize)?;
         entry.state = State::InFlight;
         entry.attempt += 1;
         entry.last_at = now;
         self.figures.calls += 1;
-        let budget = self.options.timeout().map(|timeout| entry.first_at + timeout);
-        let limit = self.options.attempt_timeout().map(|limit| now + limit);
-        self.effects.push_back(Effect::Start {
-            entry: EntryId { sequence: entry.sequence, slot },
-            attempt: entry.attempt,
-            deadline: [budget, limit].into_iter().flatten().min(),
-        });
+        if entry.attempt > 1 {
+            self.figures.retries += 1;
+        }
+        Some(entry.attempt)
     }
+
+    fn follows(&mut self, id: EntryId) -> bool {
+        let Some(coalescing) = &mut self.coalescing else { return false };
+        let Some(entry) = self.entries.get_mut(id.slot()) else { return false };
+        let Some(input) = &entry.input else { return false };
+        let follows = coalescing.follows(&input.value, id);
+        if follows {
+            entry.state = State::Following;
+            self.figures.coalesced += 1;
+        }
+        follows
+    }
+}
+
+/// Nanoseconds from `earlier` to `now`.
+pub(super) const fn nanos(now: Tick, earlier: Tick) -> u64 {
+    now.as_nanos().saturating_sub(earlier.as_nanos())
 }

@@ -5,21 +5,22 @@ use std::cmp::Reverse;
 use runtime_core::Tick;
 
 use super::{AsyncWaitOperator, Effect};
-use crate::entry::{EntryId, State, find};
+use crate::entry::{EntryId, State, find, find_mut};
 use crate::key::KeySelector;
-use crate::output::{CallError, FailureReason, Outcome};
+use crate::output::{CallError, FailureReason};
 use crate::queue::Queue;
 use crate::retry::RetryPredicate;
 
 impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R, E, S, P> {
-    /// Fires the timers that are due at `now`: deadlines at their time, not only after it.
+    /// Fires the timers that are due at `now`: deadlines at their time, not only after it. Parked elements take the places
+    /// that have come free.
     ///
     /// Budgets come first: a record whose budget has ended gets no other attempt, however late the clock is looked at.
     pub fn advance(&mut self, now: Tick) {
         let now = self.at(now);
         self.arm();
         while let Some(due) =
-            self.budgets.pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| !e.is_done()))
+            self.budgets.pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| e.has_budget()))
         {
             self.time_out(due.entry, now);
         }
@@ -40,6 +41,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
                 self.start(slot, now);
             }
         }
+        self.admit_parked(now);
     }
 
     /// Tells that no further element will come. Nothing is retried from now on: records that pause before a retry are
@@ -55,24 +57,54 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         self.ended = true;
         self.retries.clear();
         let pausing = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Backoff));
-        let mut pausing: Vec<(u64, usize)> = pausing.map(|(slot, entry)| (entry.sequence, slot)).collect();
+        let mut pausing: Vec<(u64, u32)> =
+            pausing.map(|(slot, entry)| (entry.sequence, slot as u32)).collect();
         pausing.sort_unstable();
         for (_, slot) in pausing {
-            self.start(slot as u32, now);
+            self.start(slot, now);
+        }
+    }
+
+    fn time_out(&mut self, id: EntryId, now: Tick) {
+        let Some(entry) = find(&self.entries, id) else { return };
+        self.figures.timeouts += 1;
+        let (attempt, runs) = (entry.attempt, entry.runs(entry.attempt));
+        // Its followers' budgets are their own: the first of them makes a call for all.
+        self.lead_on(id, now);
+        if self.asks_on_timeout {
+            if let Some(entry) = find_mut(&mut self.entries, id) {
+                entry.state = State::TimedOut;
+                self.effects.push_back(Effect::TimedOut { entry: id, attempt });
+            }
+            return;
+        }
+        if runs {
+            self.effects.push_back(Effect::Abandon { entry: id, attempt });
+        }
+        let outcome = self.failure(FailureReason::Timeout);
+        self.conclude(id.slot, outcome, now);
+    }
+
+    /// The first of those that follow this record, and still wait, leads the others from now on.
+    fn lead_on(&mut self, id: EntryId, now: Tick) {
+        let mut followers = self.resign(id.slot);
+        while let Some(next) = followers.pop_front() {
+            let waits = |entry: &&_| matches!(entry, State::Following);
+            if find(&self.entries, next).map(|entry| &entry.state).filter(waits).is_none() {
+                continue;
+            }
+            if let (Some(coalescing), Some(input)) =
+                (&mut self.coalescing, find(&self.entries, next).and_then(|entry| entry.input.as_ref()))
+            {
+                let _ = coalescing.follows(&input.value, next);
+                coalescing.lead(next.slot, followers);
+            }
+            return self.start(next.slot, now);
         }
     }
 }
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
-    fn time_out(&mut self, id: EntryId, now: Tick) {
-        let Some(entry) = find(&self.entries, id) else { return };
-        self.figures.timeouts += 1;
-        if entry.runs(entry.attempt) {
-            self.effects.push_back(Effect::Abandon { entry: id, attempt: entry.attempt });
-        }
-        self.conclude(id.slot, Outcome::Failed(FailureReason::Timeout), now);
-    }
-
     fn pauses(&self, id: EntryId) -> bool {
         find(&self.entries, id).is_some_and(|entry| matches!(entry.state, State::Backoff))
     }
@@ -80,7 +112,10 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// When [`advance`](Self::advance) has something to do next; absent: not before something else happens.
     pub fn next_wakeup(&mut self) -> Option<Tick> {
         self.arm();
-        let budget = self.budgets.next(|d| find(&self.entries, d.entry).is_some_and(|e| !e.is_done()));
+        if !self.parked.is_empty() && self.has_place() {
+            return Some(self.now);
+        }
+        let budget = self.budgets.next(|d| find(&self.entries, d.entry).is_some_and(|e| e.has_budget()));
         let limit =
             self.attempt_limits.next(|d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)));
         while self
@@ -106,7 +141,8 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         self.ended = true;
         self.unarmed = None;
         self.effects.retain(|effect| matches!(effect, Effect::Abandon { .. }));
-        let running = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::InFlight));
+        let running = |state: &State<R, E>| matches!(state, State::InFlight | State::TimedOut);
+        let running = self.entries.iter().filter(|(_, entry)| running(&entry.state));
         let mut running: Vec<(u64, usize, u32)> =
             running.map(|(slot, entry)| (entry.sequence, slot, entry.attempt)).collect();
         running.sort_unstable();
@@ -119,7 +155,11 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         if let Some(keys) = &mut self.keys {
             keys.clear();
         }
-        self.bypass.clear();
+        if let Some(coalescing) = &mut self.coalescing {
+            coalescing.clear();
+        }
+        self.parked.clear();
+        self.leaving.clear();
         self.budgets.clear();
         self.attempt_limits.clear();
         self.retries.clear();

@@ -21,6 +21,10 @@ impl Fifo {
         Self { items: VecDeque::new() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     pub(super) fn admit(&mut self, slot: u32) {
         self.items.push_back(Item::Record(slot));
     }

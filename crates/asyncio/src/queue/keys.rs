@@ -4,9 +4,9 @@
 //! most so many at a time, and are let go in that order: one that completes before an earlier one of its key waits for
 //! it. A key is forgotten when its last record has been let go.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 
 use crate::entry::{Entries, List, NONE};
@@ -14,6 +14,7 @@ use crate::entry::{Entries, List, NONE};
 #[derive(Debug)]
 struct KeyQueue<K> {
     key: K,
+    hash: u64,
     /// Not yet let go, oldest first.
     records: List,
     /// The first that has not started, or [`NONE`].
@@ -23,23 +24,49 @@ struct KeyQueue<K> {
 
 #[derive(Debug)]
 pub(crate) struct Keys<K> {
-    places: HashMap<K, u32>,
+    /// The places of the queues, found by their keys: each key is kept once.
+    places: HashTable<u32>,
     queues: Slab<KeyQueue<K>>,
+    hasher: DefaultHashBuilder,
     max_in_flight: usize,
 }
 
-impl<K: Eq + Hash + Clone> Keys<K> {
+impl<K: Eq + Hash> Keys<K> {
     pub(crate) fn new(max_in_flight: usize) -> Self {
-        Self { places: HashMap::new(), queues: Slab::new(), max_in_flight }
+        Self {
+            places: HashTable::new(),
+            queues: Slab::new(),
+            hasher: DefaultHashBuilder::default(),
+            max_in_flight,
+        }
+    }
+
+    /// Whether no record of any key is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// Whether a record of this key is held.
+    pub(crate) fn holds(&self, key: &K) -> bool {
+        !self.is_empty() && self.place_of(key, self.hasher.hash_one(key)).is_some()
+    }
+
+    fn place_of(&self, key: &K, hash: u64) -> Option<u32> {
+        let same = |&place: &u32| self.queues.get(place as usize).is_some_and(|queue| queue.key == *key);
+        self.places.find(hash, same).copied()
     }
 
     /// Puts the record in this place at the end of its key's queue. It does not start by that: see [`start`](Self::start).
     pub(crate) fn admit<I, R, E>(&mut self, key: K, slot: u32, entries: &mut Entries<I, R, E>) -> u32 {
-        let queues = &mut self.queues;
-        let place = *self.places.entry(key).or_insert_with_key(|key| {
-            let queue = KeyQueue { key: key.clone(), records: List::EMPTY, unstarted: NONE, in_flight: 0 };
+        let hash = self.hasher.hash_one(&key);
+        let place = self.place_of(&key, hash).unwrap_or_else(|| {
+            let queue = KeyQueue { key, hash, records: List::EMPTY, unstarted: NONE, in_flight: 0 };
             // There are no more keys than records, and the capacity keeps those below 2^32 - 1.
-            queues.insert(queue) as u32
+            let place = self.queues.insert(queue) as u32;
+            let queues = &self.queues;
+            let hash_of = |&place: &u32| queues.get(place as usize).map_or(0, |queue| queue.hash);
+            self.places.insert_unique(hash, place, hash_of);
+            place
         });
         if let Some(queue) = self.queues.get_mut(place as usize) {
             queue.records.push(slot, entries);
@@ -78,7 +105,9 @@ impl<K: Eq + Hash + Clone> Keys<K> {
         let slot = queue.records.pop(entries);
         if queue.records.is_empty() {
             let queue = self.queues.remove(place as usize);
-            self.places.remove(&queue.key);
+            if let Ok(found) = self.places.find_entry(queue.hash, |&other| other == place) {
+                found.remove();
+            }
         }
         slot
     }

@@ -44,6 +44,10 @@ impl Segments {
         self.later.back_mut().unwrap_or(&mut self.first_segment)
     }
 
+    pub(super) fn lets_pass(&self) -> bool {
+        self.first_segment.end.is_none() && self.first_segment.ready.is_empty()
+    }
+
     pub(super) fn admit(&mut self) {
         self.last_segment().pending += 1;
     }

@@ -125,12 +125,12 @@ async fn a_call_beyond_its_budget_is_dropped_and_its_input_comes_back() {
         }
     };
     let begun = Instant::now();
-    let options = built(Options::ordered().timeout(ms(50)));
+    let options = built(Options::ordered().timeout(ms(50)).on_failure(FailurePolicy::Keep));
     let mut results = stream::iter([1_000_000, 7]).async_wait(options, call);
     let failed = results.next().await.unwrap().unwrap_err();
     assert_eq!(begun.elapsed(), ms(50));
     assert_eq!((failed.input, &failed.reason), (1_000_000, &FailureReason::Timeout));
-    assert_eq!(failed.to_string(), "no answer after 1 attempt(s): the record's time budget ran out");
+    assert_eq!(failed.to_string(), "no answer for 1000000 after 1 attempt(s): the async call timed out");
     assert_eq!(results.next().await, Some(Ok(7)));
     tokio::task::yield_now().await;
     assert_eq!(alive.load(Ordering::Relaxed), 0);
@@ -186,7 +186,8 @@ async fn dropping_the_stream_drops_its_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_panics_fails_its_record_alone() {
-    let results = stream::iter([1, 2, 3]).async_wait(built(Options::ordered()), |n: &u32| {
+    let options = built(Options::ordered().on_failure(FailurePolicy::Keep));
+    let results = stream::iter([1, 2, 3]).async_wait(options, |n: &u32| {
         let n = *n;
         async move {
             sleep(ms(1)).await;
@@ -195,7 +196,8 @@ async fn a_call_that_panics_fails_its_record_alone() {
         }
     });
     let results: Vec<_> = results.map(|result| result.map_err(|failed| failed.reason)).collect().await;
-    assert_eq!(results, [Ok(1), Err(FailureReason::HandleDropped), Ok(3)]);
+    let [Ok(1), Err(FailureReason::Panicked(text)), Ok(3)] = &results[..] else { panic!("{results:?}") };
+    assert!(text.contains("this call is meant to panic"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +220,7 @@ async fn a_call_that_is_ready_at_once_becomes_no_task() {
 #[tokio::test(start_paused = true)]
 async fn the_consumer_is_woken_by_source_completion_and_timer() {
     let (mut source, inputs) = mpsc::channel(1);
-    let options = built(Options::ordered().timeout(ms(100)));
+    let options = built(Options::ordered().timeout(ms(100)).on_failure(FailurePolicy::Keep));
     let mut results = inputs.async_wait(options, after_itself);
     let consumer = tokio::spawn(async move {
         let mut seen = Vec::new();

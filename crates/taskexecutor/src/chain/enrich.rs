@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use asyncio::{
-    AsyncWaitOperator, CallError, Completion, CompletionInbox, Effect, EntryId, KeySelector, Options,
+    AsyncWaitOperator, CallError, CompletionInbox, Effect, EntryId, FailurePolicy, KeySelector, Options,
     OptionsError, Output, RetryPredicate, SpawnedCalls, Verdict,
 };
 use connectors::call::{Answer, Call, CallFailure, CallOutcome, CallRequest, Called};
 use futures::FutureExt;
 use job::idempotency::IdempotencyKey;
 use job::key::Key;
-use job::options::{EnrichOptions, Order, Retry};
+use job::options::{EnrichOptions, OnFailure, Order, Retry};
 use job::record::JsonRecord;
 use runtime_core::Tick;
 use tokio::runtime::Handle;
@@ -46,7 +46,7 @@ impl RetryPredicate<Asked<Answer>, Asked<CallFailure>> for Retryable {
                 reply: CallFailure { retryable: true, retry_after, .. }, ..
             })) => retry_after.map_or(Verdict::Retry, Verdict::RetryAfter),
             Err(CallError::AttemptTimeout) => Verdict::Retry,
-            Ok(_) | Err(CallError::Error(_) | CallError::HandleDropped) => Verdict::Final,
+            Ok(_) | Err(_) => Verdict::Final,
         }
     }
 }
@@ -83,7 +83,6 @@ pub(crate) struct EnrichStep {
     call: Arc<dyn Call>,
     running: SpawnedCalls,
     inbox: CompletionInbox<Asked<Answer>, Asked<CallFailure>>,
-    drained: Vec<Completion<Asked<Answer>, Asked<CallFailure>>>,
     io: Handle,
     /// Failures that the operator does not know of: answers that do not fit the record.
     unfit: u64,
@@ -105,18 +104,7 @@ impl EnrichStep {
         let inbox = CompletionInbox::new();
         inbox.register(&Waker::from(Arc::new(WakeTask(wake))));
         let running = SpawnedCalls::new();
-        Ok(Self {
-            options,
-            index,
-            operator,
-            call,
-            running,
-            inbox,
-            drained: Vec::new(),
-            io,
-            unfit: 0,
-            not_made: 0,
-        })
+        Ok(Self { options, index, operator, call, running, inbox, io, unfit: 0, not_made: 0 })
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -129,11 +117,7 @@ impl EnrichStep {
 
     /// Takes in what has come from running calls, then lets time pass: an answer that came in time is not late.
     pub(crate) fn begin_turn(&mut self, cx: &Context) -> bool {
-        self.inbox.drain_into(&mut self.drained);
-        let moved = !self.drained.is_empty();
-        for Completion { entry, attempt, result } in self.drained.drain(..) {
-            self.operator.complete(entry, attempt, result, cx.now);
-        }
+        let moved = self.inbox.deliver_to(&mut self.operator, cx.now) > 0;
         self.operator.advance(cx.now);
         self.run_effects(cx);
         moved
@@ -184,17 +168,22 @@ impl EnrichStep {
     fn run_effects(&mut self, cx: &Context) {
         while let Some(effect) = self.operator.next_effect() {
             match effect {
-                Effect::Start { entry, attempt, deadline } => self.start(entry, attempt, deadline, cx),
+                Effect::Start { entry, attempt } => self.start(entry, attempt, cx),
+                // Only an operator that was told to ask about timeouts asks.
+                Effect::TimedOut { .. } => {}
                 Effect::Abandon { entry, attempt } => self.running.abandon(entry, attempt),
             }
         }
     }
 
-    fn start(&mut self, entry: EntryId, attempt: u32, deadline: Option<Tick>, cx: &Context) {
-        let Some(input) = self.operator.input(entry) else { return };
+    fn start(&mut self, entry: EntryId, attempt: u32, cx: &Context) {
+        let (Some(input), Some(context)) = (self.operator.input(entry), self.operator.context(entry)) else {
+            return;
+        };
         let record = input.value.clone();
         let idempotency_key = IdempotencyKey::of(cx.origin_job, &self.options.name, record.origin());
-        let request = CallRequest { record, idempotency_key, attempt, deadline };
+        let deadline = context.deadline();
+        let request = CallRequest { record, idempotency_key, attempt: context.attempt(), deadline };
         match catch_unwind(AssertUnwindSafe(|| self.call.call(&request))) {
             Ok(Called::Ready(outcome)) => self.complete(entry, attempt, outcome, true, cx),
             Ok(Called::NotMade(outcome)) => {
@@ -206,7 +195,7 @@ impl EnrichStep {
                     .catch_unwind()
                     .map(|outcome| outcome.unwrap_or_else(|panic| Err(panicked(&*panic))))
                     .map(|outcome| outcome.map(Asked::made).map_err(Asked::made));
-                self.running.spawn(&self.io, &self.inbox, entry, attempt, guarded);
+                self.running.spawn(&self.io, &mut self.inbox, entry, attempt, guarded);
             }
             Err(panic) => self.complete(entry, attempt, Err(panicked(&*panic)), true, cx),
         }
@@ -247,5 +236,12 @@ fn operator_options(options: &EnrichOptions) -> Result<Options, OptionsError> {
         .attempt_timeout(options.attempt_timeout)
         .retry(retry)
         .max_in_flight_per_key(options.max_in_flight_per_key)
+        .on_failure(match options.on_failure {
+            OnFailure::Fail => FailurePolicy::Fail,
+            OnFailure::Drop => FailurePolicy::Drop,
+            OnFailure::Keep => FailurePolicy::Keep,
+            OnFailure::DeadLetter => FailurePolicy::DeadLetter,
+        })
+        .name(options.name.clone())
         .build()
 }

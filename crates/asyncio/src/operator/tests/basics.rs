@@ -214,7 +214,7 @@ fn c09_a_lost_handle_is_a_failure_not_a_hang() {
         let mut driver = Driver::of(order);
         driver.record(1);
         driver.lose(1);
-        assert_eq!(driver.out(), ["FAIL 1: the completion handle was dropped without a result"]);
+        assert_eq!(driver.out(), ["FAIL 1: the handle was dropped without a result"]);
         driver.lose(1);
         assert_eq!(driver.operator.figures(driver.now).ignored_completions, 0, "nothing was completed");
     }

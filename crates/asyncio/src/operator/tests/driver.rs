@@ -65,11 +65,14 @@ pub(super) struct Driver {
     /// Whether what may leave is taken at once.
     pub(super) emits: bool,
     function: Box<dyn FnMut(u32, u32) -> Reply>,
+    handler: Box<dyn FnMut(u32) -> Option<Answer>>,
+    /// The inputs whose timeouts were asked about.
+    pub(super) handled: Vec<u32>,
     /// Every attempt that was started, by input.
     started: BTreeMap<u32, Vec<(EntryId, u32)>>,
     pub(super) start_order: Vec<u32>,
     pub(super) abandoned: usize,
-    inbox: VecDeque<Completion<Vec<u32>, &'static str>>,
+    inbox: VecDeque<(EntryId, u32, Judged)>,
     /// Elements that wait for a place.
     blocked: VecDeque<StreamElement<u32>>,
     out: Vec<String>,
@@ -95,6 +98,8 @@ impl Driver {
             now: Tick::ZERO,
             emits: true,
             function: Box::new(|_, _| Reply::Later),
+            handler: Box::new(|_| None),
+            handled: Vec::new(),
             started: BTreeMap::new(),
             start_order: Vec::new(),
             abandoned: 0,
@@ -126,7 +131,7 @@ impl Driver {
     }
 
     fn post(&mut self, entry: EntryId, attempt: u32, answer: Answer) {
-        self.inbox.push_back(Completion { entry, attempt, result: answer.map_err(CallError::Error) });
+        self.inbox.push_back((entry, attempt, answer.map_err(CallError::Error)));
     }
 
     /// Completes the newest attempt of this input with an answer.
@@ -150,7 +155,7 @@ impl Driver {
     /// Loses the handle of the newest attempt of this input.
     pub(super) fn lose(&mut self, value: u32) {
         let &(entry, attempt) = self.started[&value].last().expect("not called");
-        self.inbox.push_back(Completion { entry, attempt, result: Err(CallError::HandleDropped) });
+        self.inbox.push_back((entry, attempt, Err(CallError::HandleDropped)));
         self.run();
     }
 
@@ -193,7 +198,7 @@ impl Driver {
                 idle = false;
             }
             idle &= !self.carry_out();
-            while let Some(Completion { entry, attempt, result }) = self.inbox.pop_front() {
+            while let Some((entry, attempt, result)) = self.inbox.pop_front() {
                 self.operator.complete(entry, attempt, result, self.now);
                 idle = false;
             }
@@ -207,13 +212,35 @@ impl Driver {
         }
     }
 
+    /// Has `handler` answer for records whose budget has ended; without an answer they go on waiting.
+    pub(super) fn on_timeout(mut self, handler: impl FnMut(u32) -> Option<Answer> + 'static) -> Self {
+        self.operator = self.operator.asking_on_timeout();
+        self.handler = Box::new(handler);
+        self
+    }
+
+    fn timed_out(&mut self, entry: EntryId, attempt: u32) {
+        let value = self.operator.input(entry).expect("a timeout names a held record").value;
+        self.handled.push(value);
+        if let Some(answer) = (self.handler)(value) {
+            assert!(self.operator.complete(entry, attempt, answer.map_err(CallError::Error), self.now));
+        }
+    }
+
     fn carry_out(&mut self) -> bool {
         let mut worked = false;
         while let Some(effect) = self.operator.next_effect() {
             worked = true;
-            let Effect::Start { entry, attempt, .. } = effect else {
-                self.abandoned += 1;
-                continue;
+            let (entry, attempt) = match effect {
+                Effect::Start { entry, attempt } => (entry, attempt),
+                Effect::TimedOut { entry, attempt } => {
+                    self.timed_out(entry, attempt);
+                    continue;
+                }
+                Effect::Abandon { .. } => {
+                    self.abandoned += 1;
+                    continue;
+                }
             };
             let value = self.operator.input(entry).expect("a start names a held record").value;
             let attempts = self.started.entry(value).or_default();
@@ -245,7 +272,9 @@ impl Driver {
                     Outcome::Completed(values) => {
                         self.out.extend(values.iter().map(|value| format!("{value}{at}")));
                     }
-                    Outcome::Failed(reason) => self.out.push(format!("FAIL {}: {reason}", input.value)),
+                    Outcome::Failed { reason, .. } => {
+                        self.out.push(format!("FAIL {}: {reason}", input.value))
+                    }
                 }
             }
         }

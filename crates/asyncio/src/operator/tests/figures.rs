@@ -53,7 +53,7 @@ fn failures_retries_and_attempts_are_told() {
     let Some(Output::Record { outcome, attempts, .. }) = driver.operator.next_output() else {
         panic!("the record has its outcome");
     };
-    assert_eq!(outcome, Outcome::Failed(FailureReason::Error("F")));
+    assert_eq!(outcome, Outcome::Failed { reason: FailureReason::Error("F"), policy: FailurePolicy::Fail });
     let at = runtime_core::Tick::from_millis;
     assert_eq!(attempts, Attempts { count: 2, first_at: at(2), last_at: at(12) });
 }

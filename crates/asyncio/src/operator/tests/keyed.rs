@@ -3,7 +3,7 @@
 use super::driver::*;
 use crate::*;
 
-const BUDGET: &str = "the record's time budget ran out";
+const BUDGET: &str = "the async call timed out";
 
 /// Even and odd inputs; from 100 on an input has no key.
 fn parity(value: &u32) -> Option<u32> {

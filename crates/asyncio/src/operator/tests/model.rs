@@ -59,6 +59,7 @@ fn options() -> impl Strategy<Value = Options> {
     (order, 1..9_usize, 1..4_usize, any::<[bool; 3]>()).prop_map(
         |(order, capacity, per_key, [budget, limit, retry])| {
             let mut options = Options::with_order(order).capacity(capacity).max_in_flight_per_key(per_key);
+            options = options.on_failure(FailurePolicy::Keep);
             if budget {
                 options = options.timeout(ms(20));
             }
@@ -158,11 +159,12 @@ impl Pair {
         let first_new = self.started.len();
         while let Some(effect) = self.operator.next_effect() {
             match effect {
-                Effect::Start { entry, attempt, .. } => {
+                Effect::Start { entry, attempt } => {
                     let value = self.operator.input(entry).expect("a start names a held record").value;
                     self.started.push((value, entry, attempt));
                     self.running.insert((value, attempt), ());
                 }
+                Effect::TimedOut { .. } => panic!("it was not told to ask"),
                 Effect::Abandon { entry, attempt } => {
                     let of = self.started.iter().find(|&&(_, e, a)| (e, a) == (entry, attempt));
                     // A call that was never made cannot be abandoned.

@@ -17,7 +17,7 @@ fn held(driver: &Driver) -> Vec<StreamElement<u32>> {
         StreamElement::Status(status) => StreamElement::Status(status),
         StreamElement::LatencyMarker(_) | StreamElement::Barrier(_) => panic!("takes no place"),
     };
-    driver.operator.elements().into_iter().map(own).collect()
+    driver.operator.snapshot().unwrap().cloned().elements().map(own).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::driver::*;
 use crate::*;
 
-const BUDGET: &str = "the record's time budget ran out";
+const BUDGET: &str = "the async call timed out";
 const LONG: u64 = 1_000_000;
 
 fn retrying(order: Order, budget: u64, retry: Retry) -> Driver {

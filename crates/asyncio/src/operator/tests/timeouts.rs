@@ -5,7 +5,7 @@ use crate::*;
 use runtime_core::Tick;
 use std::time::Duration;
 
-const BUDGET: &str = "the record's time budget ran out";
+const BUDGET: &str = "the async call timed out";
 
 fn timed(order: Order, budget: u64) -> Driver {
     Driver::new(Options::with_order(order).capacity(10).timeout(ms(budget)))
@@ -77,23 +77,64 @@ fn d10_d12_the_budget_ends_at_its_time_and_not_before() {
 }
 
 #[test]
-fn d14_a_timed_out_record_behind_a_watermark_waits_its_turn() {
-    let mut driver = Driver::new(Options::unordered().capacity(10).timeout(ms(10)));
-    driver.record(1);
+fn d02_a_handlers_answer_takes_the_place_of_the_timeout() {
+    let options = Options::ordered().capacity(2).timeout(ms(10));
+    let mut driver = Driver::new(options).on_timeout(|value| Some(Ok(vec![3 * value])));
+    driver.send(record(1, 0));
     driver.tick(5);
+    driver.send(record(2, 5));
+    driver.tick(11);
+    driver.ok(2, &[2]);
+    driver.end();
+    assert_eq!(driver.out(), ["3@0", "2@5"]);
+    assert_eq!(driver.handled, [1]);
+    assert!(driver.operator.is_drained());
+}
+
+#[test]
+fn d07_a_handler_that_does_nothing_is_asked_once_and_leaves_the_record_to_its_call() {
+    for order in BOTH {
+        let mut driver = timed(order, 10).on_timeout(|_| None);
+        driver.record(1);
+        driver.tick(10);
+        driver.tick(1000);
+        assert_eq!(driver.handled, [1]);
+        assert!(driver.out().is_empty());
+        assert_eq!((driver.operator.in_flight(), driver.operator.next_wakeup()), (1, None));
+        driver.ok(1, &[10]);
+        assert_eq!(driver.out(), ["10@1"]);
+    }
+}
+
+#[test]
+fn d08_a_handlers_error_is_the_records_and_is_not_retried() {
+    for order in BOTH {
+        let options = Options::with_order(order).timeout(ms(10)).retry(fixed(3, 1));
+        let mut driver = Driver::new(options).on_timeout(|_| Some(Err("handler")));
+        driver.record(1);
+        driver.tick(10);
+        assert_eq!(driver.out(), ["FAIL 1: handler"]);
+        assert_eq!(driver.calls(1), 1);
+    }
+}
+
+#[test]
+fn d14_a_fallback_behind_a_watermark_waits_its_turn() {
+    let options = Options::unordered().capacity(10).timeout(ms(10));
+    let mut driver = Driver::new(options).on_timeout(|value| (value != 1).then(|| Ok(vec![0])));
+    driver.record(1);
     driver.send(watermark(1));
     driver.record(2);
-    driver.emits = false;
+    driver.tick(10);
+    assert!(driver.out().is_empty(), "2 has its fallback and waits behind the watermark");
     driver.ok(1, &[10]);
-    driver.tick(15);
-    driver.emits = true;
-    driver.run();
-    assert_eq!(driver.out(), ["10@1".into(), "W(1)".into(), format!("FAIL 2: {BUDGET}")]);
+    assert_eq!(driver.out(), ["10@1", "W(1)", "0@2"]);
 }
 
 #[test]
 fn d16_the_longest_timeout_neither_overflows_nor_fires() {
-    let mut driver = Driver::new(Options::ordered().timeout(Duration::MAX).attempt_timeout(Duration::MAX));
+    let longest = Duration::from_nanos(u64::MAX);
+    let mut driver = Driver::new(Options::ordered().timeout(longest).attempt_timeout(longest));
     driver.set(1000);
     driver.record(1);
     driver.tick(1_000_000_000_000);
@@ -162,8 +203,9 @@ fn a_deadline_tells_the_nearer_of_budget_and_attempt() {
     for now in [0, 10, 11, 21, 22] {
         operator.advance(Tick::from_millis(now));
         while let Some(effect) = operator.next_effect() {
-            if let Effect::Start { deadline, .. } = effect {
-                deadlines.push(deadline.map(Tick::as_millis));
+            if let Effect::Start { entry, .. } = effect {
+                let context = operator.context(entry).unwrap();
+                deadlines.push(context.deadline().map(Tick::as_millis));
             }
         }
     }

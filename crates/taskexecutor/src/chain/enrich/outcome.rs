@@ -28,8 +28,8 @@ impl EnrichStep {
         let Record { value: record, timestamp } = input;
         let made = match &outcome {
             Outcome::Completed(asked) => asked.made,
-            Outcome::Failed(FailureReason::Error(asked)) => asked.made,
-            Outcome::Failed(_) => true,
+            Outcome::Failed { reason: FailureReason::Error(asked), .. } => asked.made,
+            Outcome::Failed { .. } => true,
         };
         let attempts = made.then_some(attempts);
         let kept = match outcome {
@@ -45,7 +45,7 @@ impl EnrichStep {
                 },
             },
             Outcome::Completed(Asked { reply: Answer::Empty, .. }) => self.empty(record, attempts, cx)?,
-            Outcome::Failed(reason) => {
+            Outcome::Failed { reason, .. } => {
                 let (kind, error, unrecoverable) = self.explain(&reason);
                 self.failed(record, kind, &error, unrecoverable, attempts, cx)?
             }
@@ -128,6 +128,17 @@ impl EnrichStep {
             }
             FailureReason::HandleDropped => {
                 (Reason::Error, "the call was given up before it ended".into(), false)
+            }
+            FailureReason::NotBegun(Asked { reply: failure, .. }) => {
+                (Reason::Error, failure.message.as_str().into(), true)
+            }
+            // What panics would do so again.
+            FailureReason::Panicked(text) | FailureReason::PredicatePanicked(text) => {
+                (Reason::Error, format!("the call panicked: {text}").into(), true)
+            }
+            FailureReason::BatchMismatch { asked, answered } => {
+                let error = format!("a batch of {asked} inputs was answered by {answered} results");
+                (Reason::Error, error.into(), true)
             }
         }
     }

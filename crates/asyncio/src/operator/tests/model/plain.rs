@@ -136,7 +136,7 @@ impl Plain {
         }
         let outcome = match answer {
             Ok(value) => Outcome::Completed(value),
-            Err(error) => Outcome::Failed(error.into()),
+            Err(error) => Outcome::Failed { reason: error.into(), policy: self.options.on_failure() },
         };
         self.conclude(at, outcome, now);
     }
@@ -190,7 +190,8 @@ impl Plain {
 
     pub(super) fn advance(&mut self, now: Tick) {
         while let Some(at) = self.first_due(now, |item| Some((self.budget_end(item)?, item.first_start))) {
-            self.conclude(at, Outcome::Failed(FailureReason::Timeout), now);
+            let policy = self.options.on_failure();
+            self.conclude(at, Outcome::Failed { reason: FailureReason::Timeout, policy }, now);
         }
         while let Some(at) = self.first_due(now, |item| Some((self.attempt_end(item)?, item.last_start))) {
             self.settle(at, Err(CallError::AttemptTimeout), now);

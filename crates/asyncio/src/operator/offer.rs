@@ -1,0 +1,123 @@
+//! A record and its first call in one step, for calls that may be ready at once.
+//!
+//! Most of what an operator does for a record (a place, a name, a deadline, its turn) is of use only while the record
+//! waits. So a call is made before the record is taken in: when it is ready, and nothing holds the record up, the record
+//! passes through and was never held.
+
+use std::task::Poll;
+
+use runtime_core::{Record, StreamElement, Tick};
+
+use super::calls::Judged;
+use super::{AsyncWaitOperator, Refused, RefusedReason};
+use crate::entry::EntryId;
+use crate::key::KeySelector;
+use crate::output::{Attempts, CallError, Output};
+use crate::retry::RetryPredicate;
+
+/// What has become of a record that was [offered](AsyncWaitOperator::offer).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offered<I, R, E> {
+    /// It has passed: this is its output, which was ready at once and next to leave.
+    Passed(Output<I, R, E>),
+    /// It is held, and leaves through [`next_output`](AsyncWaitOperator::next_output).
+    Held,
+}
+
+impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R, E, S, P> {
+    /// Takes in a record and makes its first call, where it may start now, by `call`: with the input, the name of the
+    /// record, and the number of the attempt, which is 1. Otherwise the call is an [effect](Self::next_effect), now or
+    /// when the record's key lets it start.
+    ///
+    /// The same as [`push`](Self::push) with the effect carried out, but cheaper, above all for a result that is ready at
+    /// once. `now` is asked at most once, and not at all for a record that passes.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Offered, Options};
+    /// use runtime_core::{Record, Tick};
+    /// use std::task::Poll;
+    ///
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+    /// let offered = operator.offer(Record::new(21), || Tick::ZERO, |n, _entry| Poll::Ready(Ok(n * 2)));
+    /// assert!(matches!(offered, Ok(Offered::Passed(_))));
+    /// assert!(operator.is_empty());
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push); no call was made.
+    pub fn offer(
+        &mut self,
+        record: Record<I>,
+        now: impl FnOnce() -> Tick,
+        call: impl FnOnce(&I, EntryId) -> Poll<Result<R, CallError<E>>>,
+    ) -> Result<Offered<I, R, E>, Refused<I>> {
+        if !self.is_available() {
+            let reason = if self.ended { RefusedReason::Ended } else { RefusedReason::Full };
+            return Err(Refused { element: StreamElement::Record(record), reason });
+        }
+        if !self.starts_at_once(&record.value) {
+            self.push(StreamElement::Record(record), now())?;
+            return Ok(Offered::Held);
+        }
+        if self.unarmed.is_some() {
+            self.arm();
+        }
+        let id = EntryId { sequence: self.next_sequence, slot: self.entries.vacant_key() as u32 };
+        let result = match call(&record.value, id) {
+            Poll::Pending => {
+                let now = self.at(now());
+                self.hold_started(record, now);
+                self.unarmed = Some((id, 1));
+                return Ok(Offered::Held);
+            }
+            Poll::Ready(result) => result,
+        };
+        let judged = self.judge(1, &result);
+        if matches!(judged, Judged::Final)
+            && result.is_ok()
+            && self.leaving.is_empty()
+            && self.queue.lets_pass()
+        {
+            self.next_sequence += 1;
+            self.passed += 1;
+            if let Some(allowance) = &mut self.allowance {
+                allowance.pay_in();
+            }
+            let attempts = Attempts { count: 1, first_at: self.now, last_at: self.now };
+            let outcome = self.outcome(result);
+            return Ok(Offered::Passed(Output::Record { input: record, outcome, attempts }));
+        }
+        let now = self.at(now());
+        self.hold_started(record, now);
+        self.apply(id, judged, result, now);
+        Ok(Offered::Held)
+    }
+
+    /// Whether a record taken in now would start now, with nobody before it. Records with a key of their own, where others
+    /// of the key are held, take the longer way: they may have to wait.
+    fn starts_at_once(&self, input: &I) -> bool {
+        self.effects.is_empty()
+            && self.coalescing.is_none()
+            && self.keys.as_ref().is_none_or(|keys| {
+                keys.is_empty() || self.selector.key_of(input).is_none_or(|key| !keys.holds(&key))
+            })
+    }
+
+    /// Gives a record whose first attempt has just begun its place.
+    fn hold_started(&mut self, record: Record<I>, now: Tick) {
+        let key = self.keys.as_ref().and_then(|_| self.selector.key_of(&record.value));
+        let slot = self.insert(record, None, now);
+        if let (Some(keys), Some(key)) = (self.keys.as_mut(), key) {
+            let place = keys.admit(key, slot, &mut self.entries);
+            if let Some(entry) = self.entries.get_mut(slot as usize) {
+                entry.key = place;
+            }
+            // It is the key's only record and may start.
+            let _ = keys.start(place, &self.entries);
+        }
+        self.begin_life(slot, now);
+        self.begin_attempt(slot, now);
+    }
+}

@@ -1,0 +1,83 @@
+//! How a stream's operator has its calls made.
+
+use std::task::Poll;
+
+use runtime_core::Tick;
+use tokio::runtime::Handle;
+
+use crate::context::CallContext;
+use crate::entry::EntryId;
+use crate::inbox::CompletionInbox;
+use crate::output::CallError;
+
+/// What a call is made with.
+pub struct Outlet<'a, R, E> {
+    /// Where its completion goes when it is not ready at once.
+    pub inbox: &'a mut CompletionInbox<R, E>,
+    /// Where it runs.
+    pub runtime: &'a Handle,
+    /// The time, if it is of interest: the clock is looked at when this is called.
+    pub now: &'a dyn Fn() -> Tick,
+}
+
+impl<R, E> std::fmt::Debug for Outlet<'_, R, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outlet").field("inbox", &self.inbox).finish_non_exhaustive()
+    }
+}
+
+/// One way to make calls: [`FutureCalls`](crate::FutureCalls), [`FunctionCalls`](crate::FunctionCalls),
+/// [`CallbackCalls`](crate::CallbackCalls), [`BatchCalls`](crate::BatchCalls).
+///
+/// All methods are called in the thread that polls the stream. A panic of the user's function is caught here, where it
+/// becomes the record's error.
+pub trait Calls<I> {
+    /// What a call answers.
+    type Output;
+    /// What a call may fail with.
+    type Error;
+
+    /// Begins this attempt. Pending: its completion will come through the inbox. `context` costs a look at the clock.
+    fn start(
+        &mut self,
+        input: &I,
+        entry: EntryId,
+        attempt: u32,
+        context: impl FnOnce() -> CallContext,
+        outlet: &mut Outlet<'_, Self::Output, Self::Error>,
+    ) -> Poll<Result<Self::Output, CallError<Self::Error>>>;
+
+    /// Nobody waits for this attempt any more.
+    fn abandon(&mut self, entry: EntryId, attempt: u32);
+
+    /// This attempt's completion has come.
+    fn completed(&mut self, _entry: EntryId, _attempt: u32) {}
+
+    /// Whether it is to be asked when a record's budget ends.
+    fn answers_timeouts(&self) -> bool {
+        false
+    }
+
+    /// The record's budget has ended: what follows. Pending: the next completion of this attempt.
+    fn timed_out(
+        &mut self,
+        _input: &I,
+        _context: CallContext,
+        _entry: EntryId,
+        _attempt: u32,
+        _outlet: &mut Outlet<'_, Self::Output, Self::Error>,
+    ) -> Poll<Result<Self::Output, CallError<Self::Error>>> {
+        Poll::Ready(Err(CallError::Timeout))
+    }
+
+    /// When [`advance`](Self::advance) has something to do.
+    fn next_wakeup(&self) -> Option<Tick> {
+        None
+    }
+
+    /// Makes calls that have waited long enough for others to be made with; all of them when nothing more can come.
+    fn advance(&mut self, _nothing_more: bool, _outlet: &mut Outlet<'_, Self::Output, Self::Error>) {}
+
+    /// The end. Calls that run are dropped.
+    fn close(&mut self) {}
+}

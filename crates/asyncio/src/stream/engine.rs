@@ -1,0 +1,239 @@
+//! What drives the operator of a stream.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::Stream;
+use runtime_core::{Record, Tick};
+
+use super::calls::{Calls, Outlet};
+use super::failed::{AsyncWaitResult, Failed};
+use super::timing::Timing;
+use crate::context::{CallContext, Identity};
+use crate::inbox::CompletionInbox;
+use crate::key::KeySelector;
+use crate::operator::{AsyncWaitOperator, Effect, Offered};
+use crate::options::FailurePolicy;
+use crate::output::{Outcome, Output};
+use crate::retry::RetryPredicate;
+
+/// How many results are handed out, and inputs taken in, between two looks at clock, inbox and timers. Long enough that
+/// the looks cost little, short enough that freed places are soon taken again.
+const RUN: usize = 64;
+
+pub(super) struct Engine<I, C: Calls<I>, S: KeySelector<I>, P> {
+    pub(super) operator: AsyncWaitOperator<I, C::Output, C::Error, S, P>,
+    calls: C,
+    inbox: CompletionInbox<C::Output, C::Error>,
+    /// The time that a first attempt has.
+    first_limit: Option<Duration>,
+    /// How many more results may be handed out before the next look at everything else.
+    run: usize,
+    /// Whether a failure has ended the work.
+    pub(super) over: bool,
+}
+
+type Item<I, C> = AsyncWaitResult<I, <C as Calls<I>>::Output, <C as Calls<I>>::Error>;
+
+impl<I, C, S, P> Engine<I, C, S, P>
+where
+    C: Calls<I>,
+    S: KeySelector<I>,
+    P: RetryPredicate<C::Output, C::Error>,
+{
+    pub(super) fn new(operator: AsyncWaitOperator<I, C::Output, C::Error, S, P>, calls: C) -> Self {
+        let operator = if calls.answers_timeouts() { operator.asking_on_timeout() } else { operator };
+        let options = operator.options();
+        let first_limit = [options.timeout(), options.attempt_timeout()].into_iter().flatten().min();
+        Self { operator, calls, inbox: CompletionInbox::new(), first_limit, run: 0, over: false }
+    }
+
+    pub(super) fn poll_next<St: Stream<Item = I>>(
+        &mut self,
+        source: &mut Option<Pin<Box<St>>>,
+        timing: &mut Timing,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Item<I, C>>> {
+        if self.over {
+            *source = None;
+            self.operator.close();
+            self.calls.close();
+            return Poll::Ready(None);
+        }
+        if self.run > 0 {
+            if let Some(item) = self.next_item() {
+                self.run -= 1;
+                return Poll::Ready(Some(item));
+            }
+            if let Poll::Ready(Some(item)) = self.take_in(source, timing, cx) {
+                return Poll::Ready(Some(item));
+            }
+        }
+        self.turn(source, timing, cx)
+    }
+
+    /// Looks at everything: completions, timers, source, results.
+    fn turn<St: Stream<Item = I>>(
+        &mut self,
+        source: &mut Option<Pin<Box<St>>>,
+        timing: &mut Timing,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Item<I, C>>> {
+        loop {
+            // Others on this thread come first now and then, however ready everything here is.
+            let coop = ready!(tokio::task::coop::poll_proceed(cx));
+            let now = timing.now();
+            // Completions before timers: what has come is not late.
+            self.collect(now, cx);
+            self.operator.advance(now);
+            self.carry_out(timing);
+            // A small operator is looked after more often: its places must not stand empty meanwhile.
+            self.run = RUN.min(self.operator.options().capacity());
+            let (passed, source_waits) = match self.take_in(source, timing, cx) {
+                Poll::Ready(passed) => (passed, false),
+                Poll::Pending => (None, true),
+            };
+            let nothing_more = source.is_none() || !self.operator.is_available();
+            let mut outlet = Outlet { inbox: &mut self.inbox, runtime: timing.runtime(), now: &|| now };
+            self.calls.advance(nothing_more, &mut outlet);
+            coop.made_progress();
+            if let Some(item) = passed.or_else(|| self.next_item()) {
+                return Poll::Ready(Some(item));
+            }
+            if self.operator.is_drained() {
+                self.calls.close();
+                return Poll::Ready(None);
+            }
+            if !source_waits && source.is_some() && self.operator.is_available() {
+                // The source has more to give.
+                continue;
+            }
+            match [self.operator.next_wakeup(), self.calls.next_wakeup()].into_iter().flatten().min() {
+                Some(at) => ready!(timing.poll_until(at, cx)),
+                None => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Takes in what has come, and has the next completion wake the consumer.
+    fn collect(&mut self, now: Tick, cx: &Context<'_>) {
+        if self.inbox.register(cx.waker()) {
+            let (operator, calls) = (&mut self.operator, &mut self.calls);
+            self.inbox.deliver(|entry, attempt, result| {
+                calls.completed(entry, attempt);
+                operator.complete(entry, attempt, result, now);
+            });
+        }
+    }
+
+    /// Takes inputs in while there is room, as far as this run goes. Gives the item of one that has passed; pending when
+    /// the source has to wake the consumer.
+    fn take_in<St: Stream<Item = I>>(
+        &mut self,
+        source: &mut Option<Pin<Box<St>>>,
+        timing: &Timing,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Item<I, C>>> {
+        // One look at the clock serves all inputs of a poll, and none is needed for those that pass.
+        let looked_at = Cell::new(None);
+        let now = || {
+            looked_at.get().unwrap_or_else(|| {
+                let now = timing.now();
+                looked_at.set(Some(now));
+                now
+            })
+        };
+        while self.run > 0
+            && self.operator.is_available()
+            && let Some(polled) = source
+        {
+            let Some(input) = ready!(polled.as_mut().poll_next(cx)) else {
+                *source = None;
+                self.operator.end_of_input(now());
+                self.carry_out(timing);
+                break;
+            };
+            self.run -= 1;
+            let Self { operator, calls, inbox, first_limit, .. } = self;
+            let (limit, scope) = (*first_limit, operator.options().idempotency_scope());
+            let offered = operator.offer(Record::new(input), now, |input, entry| {
+                let context = || {
+                    let (now, identity) = (now(), Identity { scope, sequence: entry.sequence() });
+                    CallContext {
+                        attempt: 1,
+                        started_at: now,
+                        deadline: limit.map(|limit| now + limit),
+                        identity,
+                    }
+                };
+                let mut outlet = Outlet { inbox, runtime: timing.runtime(), now: &now };
+                calls.start(input, entry, 1, context, &mut outlet)
+            });
+            match offered {
+                Ok(Offered::Passed(output)) => {
+                    if let Some(item) = self.item_of(output) {
+                        return Poll::Ready(Some(item));
+                    }
+                }
+                Ok(Offered::Held) => self.carry_out(timing),
+                // There is room, so it is not refused.
+                Err(_) => {}
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// Has calls made and dropped until there is nothing to do.
+    fn carry_out(&mut self, timing: &Timing) {
+        while let Some(effect) = self.operator.next_effect() {
+            let (entry, attempt) = match effect {
+                Effect::Abandon { entry, attempt } => {
+                    self.calls.abandon(entry, attempt);
+                    continue;
+                }
+                Effect::Start { entry, attempt } | Effect::TimedOut { entry, attempt } => (entry, attempt),
+            };
+            let (Some(record), Some(context)) = (self.operator.input(entry), self.operator.context(entry))
+            else {
+                continue;
+            };
+            let (input, now) = (&record.value, timing.now());
+            let mut outlet = Outlet { inbox: &mut self.inbox, runtime: timing.runtime(), now: &|| now };
+            let done = match effect {
+                Effect::TimedOut { .. } => self.calls.timed_out(input, context, entry, attempt, &mut outlet),
+                _ => self.calls.start(input, entry, attempt, || context, &mut outlet),
+            };
+            if let Poll::Ready(result) = done {
+                self.operator.complete(entry, attempt, result, now);
+            }
+        }
+    }
+
+    fn next_item(&mut self) -> Option<Item<I, C>> {
+        if self.operator.is_empty() {
+            return None;
+        }
+        loop {
+            let output = self.operator.next_output()?;
+            if let Some(item) = self.item_of(output) {
+                return Some(item);
+            }
+        }
+    }
+
+    /// What the consumer is given of this output, if anything.
+    fn item_of(&mut self, output: Output<I, C::Output, C::Error>) -> Option<Item<I, C>> {
+        // Only records were pushed.
+        let Output::Record { input, outcome, attempts } = output else { return None };
+        match outcome {
+            Outcome::Completed(answer) => Some(Ok(answer)),
+            Outcome::Failed { policy: FailurePolicy::Drop, .. } => None,
+            Outcome::Failed { reason, policy } => {
+                self.over |= policy == FailurePolicy::Fail;
+                Some(Err(Failed { input: input.value, reason, policy, attempts }))
+            }
+        }
+    }
+}
