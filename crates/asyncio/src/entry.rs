@@ -1,7 +1,6 @@
 //! One record in the operator, and the name it goes by.
 
 use runtime_core::{Record, Tick};
-use slab::Slab;
 
 use crate::context::Identity;
 use crate::output::{Attempts, Outcome};
@@ -71,13 +70,12 @@ pub(crate) struct Entry<I, R, E> {
     /// When it was taken in, and once it has started, when it first did.
     pub(crate) first_at: Tick,
     pub(crate) last_at: Tick,
-    /// Whether the end of its budget stands among the deadlines.
-    pub(crate) budget_armed: bool,
     /// The segment it belongs to, counted from the operator's first.
     pub(crate) segment: u64,
     /// The place of its key, or [`NONE`].
     pub(crate) key: u32,
-    /// The entry after it: in its key's queue until it is ready, then among its segment's ready ones.
+    /// The one after it: in its key's queue until it is ready, then among its segment's ready ones, then among the empty
+    /// places.
     pub(crate) next: u32,
     pub(crate) past: Option<Box<Past>>,
 }
@@ -91,7 +89,6 @@ impl<I, R, E> Entry<I, R, E> {
             attempt: 0,
             first_at: now,
             last_at: now,
-            budget_armed: false,
             segment,
             key: NONE,
             next: NONE,
@@ -111,11 +108,6 @@ impl<I, R, E> Entry<I, R, E> {
     /// Whether attempt `attempt` is running within its budget.
     pub(crate) const fn runs(&self, attempt: u32) -> bool {
         matches!(self.state, State::InFlight) && self.attempt == attempt
-    }
-
-    /// Whether its budget can still end.
-    pub(crate) const fn has_budget(&self) -> bool {
-        matches!(self.state, State::InFlight | State::Backoff | State::Following)
     }
 
     /// Whether its work has begun and has no outcome yet.
@@ -138,52 +130,5 @@ impl<I, R, E> Entry<I, R, E> {
             first_at: self.first_at,
             last_at: self.last_at,
         }
-    }
-}
-
-/// The entries by their place.
-pub(crate) type Entries<I, R, E> = Slab<Entry<I, R, E>>;
-
-/// The entry that goes by this name, unless it has left.
-pub(crate) fn find<I, R, E>(entries: &Entries<I, R, E>, id: EntryId) -> Option<&Entry<I, R, E>> {
-    entries.get(id.slot()).filter(|entry| entry.sequence == id.sequence)
-}
-
-/// As [`find`], to change it.
-pub(crate) fn find_mut<I, R, E>(entries: &mut Entries<I, R, E>, id: EntryId) -> Option<&mut Entry<I, R, E>> {
-    entries.get_mut(id.slot()).filter(|entry| entry.sequence == id.sequence)
-}
-
-/// A first-in, first-out list of entries that are linked by [`Entry::next`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct List {
-    pub(crate) head: u32,
-    tail: u32,
-}
-
-impl List {
-    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
-
-    pub(crate) const fn is_empty(self) -> bool {
-        self.head == NONE
-    }
-
-    pub(crate) fn push<I, R, E>(&mut self, slot: u32, entries: &mut Entries<I, R, E>) {
-        if let Some(tail) = entries.get_mut(self.tail as usize) {
-            tail.next = slot;
-        } else {
-            self.head = slot;
-        }
-        self.tail = slot;
-    }
-
-    pub(crate) fn pop<I, R, E>(&mut self, entries: &mut Entries<I, R, E>) -> Option<u32> {
-        let slot = self.head;
-        let entry = entries.get_mut(slot as usize)?;
-        self.head = std::mem::replace(&mut entry.next, NONE);
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        Some(slot)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use runtime_core::metrics::{HistogramSnapshot, Observe, Visit};
 use runtime_core::{Tick, Watermark};
 
-use crate::entry::{Entry, EntryId, find};
+use crate::entry::{Entry, EntryId};
 use crate::key::KeySelector;
 use crate::operator::AsyncWaitOperator;
 
@@ -185,11 +185,10 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         let open = |entry: &&Entry<I, R, E>| entry.sequence < sequence && !entry.is_done();
         let oldest = self.entries.iter().filter(|(_, entry)| open(entry));
         let oldest = oldest.min_by_key(|(_, entry)| entry.sequence);
-        let id = oldest.map(|(slot, entry)| EntryId { sequence: entry.sequence, slot: slot as u32 });
-        let entry = id.and_then(|id| find(&self.entries, id));
+        let entry = oldest.map(|(_, entry)| entry);
         Some(HeldWatermark {
             watermark,
-            held_by: id,
+            held_by: oldest.map(|(id, _)| id),
             in_flight_for: entry
                 .filter(|entry| entry.is_in_flight())
                 .map_or(Duration::ZERO, |entry| now.since(entry.first_at)),

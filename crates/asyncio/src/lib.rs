@@ -44,6 +44,7 @@ mod batch;
 mod coalesce;
 mod context;
 mod deadlines;
+mod entries;
 mod entry;
 mod figures;
 mod function;

@@ -21,7 +21,6 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use runtime_core::metrics::LocalHistogram;
 use runtime_core::{Record, Tick};
-use slab::Slab;
 
 pub use admission::{Refused, RefusedReason};
 pub use calls::Effect;
@@ -31,7 +30,8 @@ pub use parking::SnapshotRefused;
 use crate::coalesce::Coalescing;
 use crate::context::CallContext;
 use crate::deadlines::Deadlines;
-use crate::entry::{Entries, EntryId, find};
+use crate::entries::Entries;
+use crate::entry::EntryId;
 use crate::figures::Figures;
 use crate::key::{KeySelector, NoKey};
 use crate::options::{Options, Order};
@@ -92,7 +92,7 @@ pub struct AsyncWaitOperator<I, R, E, S: KeySelector<I> = NoKey, P = RetryErrors
     /// What leaves ahead of the order.
     leaving: VecDeque<Output<I, R, E>>,
     effects: VecDeque<Effect>,
-    /// The attempt handed out last, whose deadlines are not armed yet: a call that is ready at once never touches them.
+    /// The attempt begun last, whose deadlines are not armed yet: a call that is ready at once never touches them.
     unarmed: Option<(EntryId, u32)>,
     budgets: Deadlines,
     attempt_limits: Deadlines,
@@ -140,7 +140,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
             options,
             selector,
             predicate,
-            entries: Slab::new(),
+            entries: Entries::new(),
             keys,
             coalescing: None,
             asks_on_timeout: false,
@@ -208,13 +208,13 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// The record of this name, while it is held: what a started call asks about.
     #[must_use]
     pub fn input(&self, entry: EntryId) -> Option<&Record<I>> {
-        find(&self.entries, entry)?.input.as_ref()
+        self.entries.find(entry)?.input.as_ref()
     }
 
     /// What the newest attempt of this record may know of itself.
     #[must_use]
     pub fn context(&self, entry: EntryId) -> Option<CallContext> {
-        let entry = find(&self.entries, entry)?;
+        let entry = self.entries.find(entry)?;
         Some(CallContext {
             attempt: entry.attempts().count,
             started_at: entry.last_at,

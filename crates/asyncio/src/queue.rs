@@ -9,7 +9,7 @@ mod segments;
 
 use runtime_core::{Watermark, WatermarkStatus};
 
-use crate::entry::Entries;
+use crate::entries::Entries;
 use crate::options::Order;
 use crate::snapshot::Stored;
 

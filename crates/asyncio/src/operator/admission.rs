@@ -3,7 +3,7 @@
 use runtime_core::{Record, StreamElement, Tick};
 
 use super::{AsyncWaitOperator, Effect};
-use crate::entry::{Entry, EntryId, Past, State};
+use crate::entry::{EntryId, Past, State};
 use crate::key::KeySelector;
 use crate::output::Output;
 use crate::queue::Control;
@@ -88,7 +88,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         let slot = self.insert(input, past, now);
         if let (Some(keys), Some(key)) = (self.keys.as_mut(), key) {
             let place = keys.admit(key, slot, &mut self.entries);
-            if let Some(entry) = self.entries.get_mut(slot as usize) {
+            if let Some(entry) = self.entries.get_mut(slot) {
                 entry.key = place;
             }
             self.start_of_key(place, now);
@@ -101,10 +101,12 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     pub(super) fn insert(&mut self, input: Record<I>, past: Option<Box<Past>>, now: Tick) -> u32 {
         let sequence = self.take_place();
         self.figures.records_in += 1;
-        let mut entry = Entry::new(sequence, input, self.queue.segment(), now);
-        entry.past = past;
-        // The capacity keeps places below 2^32 - 1.
-        let slot = self.entries.insert(entry) as u32;
+        let slot = self.entries.insert(sequence, input, self.queue.segment(), now);
+        if past.is_some()
+            && let Some(entry) = self.entries.get_mut(slot)
+        {
+            entry.past = past;
+        }
         self.queue.admit(slot);
         slot
     }
@@ -128,7 +130,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
 
     /// Begins the next attempt of the record in this place, or lets it follow an equal one.
     pub(super) fn start(&mut self, slot: u32, now: Tick) {
-        let Some(entry) = self.entries.get_mut(slot as usize) else { return };
+        let Some(entry) = self.entries.get_mut(slot) else { return };
         let id = EntryId { sequence: entry.sequence, slot };
         if entry.attempt == 0 && !matches!(entry.state, State::Following) {
             self.begin_life(slot, now);
@@ -143,8 +145,10 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
 
     /// The record's own time begins.
     pub(super) fn begin_life(&mut self, slot: u32, now: Tick) {
-        let Some(entry) = self.entries.get_mut(slot as usize) else { return };
-        self.queue_wait.record(nanos(now, entry.first_at));
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        if now > entry.first_at {
+            self.queue_wait.record(nanos(now, entry.first_at));
+        }
         entry.first_at = now;
         self.figures.in_flight += 1;
         if let Some(allowance) = &mut self.allowance {
@@ -154,7 +158,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
 
     /// The record's next attempt begins; its number.
     pub(super) fn begin_attempt(&mut self, slot: u32, now: Tick) -> Option<u32> {
-        let entry = self.entries.get_mut(slot as usize)?;
+        let entry = self.entries.get_mut(slot)?;
         entry.state = State::InFlight;
         entry.attempt += 1;
         entry.last_at = now;
@@ -167,7 +171,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
 
     fn follows(&mut self, id: EntryId) -> bool {
         let Some(coalescing) = &mut self.coalescing else { return false };
-        let Some(entry) = self.entries.get_mut(id.slot()) else { return false };
+        let Some(entry) = self.entries.get_mut(id.slot) else { return false };
         let Some(input) = &entry.input else { return false };
         let follows = coalescing.follows(&input.value, id);
         if follows {

@@ -9,8 +9,7 @@ use runtime_core::Tick;
 
 use super::AsyncWaitOperator;
 use super::admission::nanos;
-use crate::deadlines::Deadline;
-use crate::entry::{EntryId, NONE, State, find, find_mut};
+use crate::entry::{EntryId, NONE, State};
 use crate::key::KeySelector;
 use crate::options::FailurePolicy;
 use crate::output::{CallError, FailureReason, Outcome, Output};
@@ -68,7 +67,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         loop {
             let effect = self.effects.pop_front()?;
             if let Effect::Start { entry, attempt } = effect {
-                if !find(&self.entries, entry).is_some_and(|entry| entry.awaits(attempt)) {
+                if !self.entries.find(entry).is_some_and(|entry| entry.awaits(attempt)) {
                     continue;
                 }
                 self.unarmed = Some((entry, attempt));
@@ -80,27 +79,25 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Arms the deadlines of the attempt handed out last, if it still runs.
     pub(super) fn arm(&mut self) {
         let Some((id, attempt)) = self.unarmed.take() else { return };
-        let Some(entry) = find(&self.entries, id).filter(|entry| entry.runs(attempt)) else { return };
+        let Some(entry) = self.entries.find(id).filter(|entry| entry.runs(attempt)) else { return };
         if let Some(limit) = self.options.attempt_timeout() {
-            let deadline = Deadline { at: entry.last_at + limit, entry: id, attempt };
-            self.attempt_limits
-                .push(deadline, |d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)));
+            self.attempt_limits.set(id.slot, entry.last_at + limit);
         }
         self.arm_budget(id);
     }
 
     pub(super) fn arm_budget(&mut self, id: EntryId) {
         let Some(timeout) = self.options.timeout() else { return };
-        let Some(entry) = find_mut(&mut self.entries, id).filter(|entry| !entry.budget_armed) else { return };
-        entry.budget_armed = true;
-        let deadline = Deadline { at: entry.first_at + timeout, entry: id, attempt: 0 };
-        self.budgets.push(deadline, |d| find(&self.entries, d.entry).is_some_and(|e| e.has_budget()));
+        let Some(entry) = self.entries.find(id) else { return };
+        if !self.budgets.is_set(id.slot) {
+            self.budgets.set(id.slot, entry.first_at + timeout);
+        }
     }
 
     /// Takes leadership from the record in this place: who follows it, oldest first.
     pub(super) fn resign(&mut self, slot: u32) -> VecDeque<EntryId> {
         let Some(coalescing) = &mut self.coalescing else { return VecDeque::new() };
-        let input = self.entries.get(slot as usize).and_then(|entry| entry.input.as_ref());
+        let input = self.entries.get(slot).and_then(|entry| entry.input.as_ref());
         input.map(|input| coalescing.resign(&input.value, slot)).unwrap_or_default()
     }
 }
@@ -132,7 +129,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         now: Tick,
     ) -> bool {
         let now = self.at(now);
-        if !find(&self.entries, entry).is_some_and(|entry| entry.awaits(attempt)) {
+        if !self.entries.find(entry).is_some_and(|entry| entry.awaits(attempt)) {
             // A handle that was dropped because its call was abandoned completes nothing.
             if !matches!(result, Err(CallError::HandleDropped)) {
                 self.figures.ignored_completions += 1;
@@ -145,7 +142,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
 
     /// Decides what becomes of the awaited attempt's result: the record's outcome, or a pause before another attempt.
     pub(super) fn settle(&mut self, id: EntryId, result: Result<R, CallError<E>>, now: Tick) {
-        let Some(entry) = find(&self.entries, id) else { return };
+        self.attempt_limits.cancel(id.slot);
+        let Some(entry) = self.entries.find(id) else { return };
         let judged = match entry.state {
             // After the budget's end nothing is retried, and nobody is asked.
             State::TimedOut => {
@@ -193,7 +191,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     fn pause(&mut self, id: EntryId, hint: Duration, now: Tick) {
-        let Some(entry) = find_mut(&mut self.entries, id) else { return };
+        let Some(entry) = self.entries.find_mut(id) else { return };
         entry.state = State::Backoff;
         let due = now + self.options.retry().delay(entry.attempt, id.sequence).max(hint);
         // A pause that reaches beyond the budget never ends: the timeout decides.
@@ -224,12 +222,12 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         if followers.is_empty() {
             return self.conclude_one(slot, outcome, now);
         }
-        let attempt = self.entries.get(slot as usize).map(|entry| (entry.attempt, entry.last_at));
+        let attempt = self.entries.get(slot).map(|entry| (entry.attempt, entry.last_at));
         let copy = |outcome| self.coalescing.as_ref().map(|coalescing| coalescing.copy(outcome));
         let copies: Vec<_> = followers.into_iter().filter_map(|id| Some((id, copy(&outcome)?))).collect();
         self.conclude_one(slot, outcome, now);
         for (id, outcome) in copies {
-            let Some(entry) = find_mut(&mut self.entries, id) else { continue };
+            let Some(entry) = self.entries.find_mut(id) else { continue };
             if matches!(entry.state, State::Following) {
                 if let Some((attempt, last_at)) = attempt {
                     (entry.attempt, entry.last_at) = (attempt, last_at);
@@ -240,7 +238,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     fn conclude_one(&mut self, slot: u32, outcome: Outcome<R, E>, now: Tick) {
-        let Some(entry) = self.entries.get_mut(slot as usize) else { return };
+        let Some(entry) = self.entries.get_mut(slot) else { return };
+        self.budgets.cancel(slot);
         self.figures.in_flight -= 1;
         self.latency.record(nanos(now, entry.first_at));
         match &outcome {

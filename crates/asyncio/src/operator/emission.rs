@@ -26,9 +26,11 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
                 Next::Control(Control::Watermark(watermark)) => return Some(Output::Watermark(watermark)),
                 Next::Control(Control::Status(status)) => return Some(Output::Status(status)),
                 Next::Record(slot) => {
-                    let entry = self.entries.try_remove(slot as usize)?;
-                    let attempts = entry.attempts();
-                    if let (State::Done(outcome), Some(input)) = (entry.state, entry.input) {
+                    let entry = self.entries.get_mut(slot)?;
+                    let (attempts, input) = (entry.attempts(), entry.input.take());
+                    let state = std::mem::replace(&mut entry.state, State::Gone);
+                    self.entries.free(slot);
+                    if let (State::Done(outcome), Some(input)) = (state, input) {
                         self.figures.completed_waiting -= 1;
                         self.figures.records_out += 1;
                         return Some(Output::Record { input, outcome, attempts });

@@ -64,7 +64,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         if self.unarmed.is_some() {
             self.arm();
         }
-        let id = EntryId { sequence: self.next_sequence, slot: self.entries.vacant_key() as u32 };
+        let id = EntryId { sequence: self.next_sequence, slot: self.entries.next_place() };
         let result = match call(&record.value, id) {
             Poll::Pending => {
                 let now = self.at(now());
@@ -111,7 +111,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         let slot = self.insert(record, None, now);
         if let (Some(keys), Some(key)) = (self.keys.as_mut(), key) {
             let place = keys.admit(key, slot, &mut self.entries);
-            if let Some(entry) = self.entries.get_mut(slot as usize) {
+            if let Some(entry) = self.entries.get_mut(slot) {
                 entry.key = place;
             }
             // It is the key's only record and may start.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use runtime_core::Tick;
 
 use super::{AsyncWaitOperator, Effect};
-use crate::entry::{EntryId, State, find, find_mut};
+use crate::entry::{EntryId, State};
 use crate::key::KeySelector;
 use crate::output::{CallError, FailureReason};
 use crate::queue::Queue;
@@ -19,18 +19,15 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     pub fn advance(&mut self, now: Tick) {
         let now = self.at(now);
         self.arm();
-        while let Some(due) =
-            self.budgets.pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| e.has_budget()))
-        {
-            self.time_out(due.entry, now);
+        while let Some(slot) = self.budgets.pop_due(now) {
+            self.time_out(slot, now);
         }
-        while let Some(due) = self
-            .attempt_limits
-            .pop_due(now, |d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)))
-        {
+        while let Some(slot) = self.attempt_limits.pop_due(now) {
+            let Some(entry) = self.entries.get(slot) else { continue };
+            let (id, attempt) = (EntryId { sequence: entry.sequence, slot }, entry.attempt);
             self.figures.attempt_timeouts += 1;
-            self.effects.push_back(Effect::Abandon { entry: due.entry, attempt: due.attempt });
-            self.settle(due.entry, Err(CallError::AttemptTimeout), now);
+            self.effects.push_back(Effect::Abandon { entry: id, attempt });
+            self.settle(id, Err(CallError::AttemptTimeout), now);
         }
         while let Some(&Reverse((due, sequence, slot))) = self.retries.peek() {
             if due > now {
@@ -57,22 +54,23 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         self.ended = true;
         self.retries.clear();
         let pausing = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Backoff));
-        let mut pausing: Vec<(u64, u32)> =
-            pausing.map(|(slot, entry)| (entry.sequence, slot as u32)).collect();
-        pausing.sort_unstable();
-        for (_, slot) in pausing {
-            self.start(slot, now);
+        let mut pausing: Vec<EntryId> = pausing.map(|(id, _)| id).collect();
+        pausing.sort_unstable_by_key(|id| id.sequence);
+        for id in pausing {
+            self.start(id.slot, now);
         }
     }
 
-    fn time_out(&mut self, id: EntryId, now: Tick) {
-        let Some(entry) = find(&self.entries, id) else { return };
+    fn time_out(&mut self, slot: u32, now: Tick) {
+        self.attempt_limits.cancel(slot);
+        let Some(entry) = self.entries.get(slot) else { return };
+        let id = EntryId { sequence: entry.sequence, slot };
         self.figures.timeouts += 1;
         let (attempt, runs) = (entry.attempt, entry.runs(entry.attempt));
         // Its followers' budgets are their own: the first of them makes a call for all.
         self.lead_on(id, now);
         if self.asks_on_timeout {
-            if let Some(entry) = find_mut(&mut self.entries, id) {
+            if let Some(entry) = self.entries.find_mut(id) {
                 entry.state = State::TimedOut;
                 self.effects.push_back(Effect::TimedOut { entry: id, attempt });
             }
@@ -90,11 +88,11 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         let mut followers = self.resign(id.slot);
         while let Some(next) = followers.pop_front() {
             let waits = |entry: &&_| matches!(entry, State::Following);
-            if find(&self.entries, next).map(|entry| &entry.state).filter(waits).is_none() {
+            if self.entries.find(next).map(|entry| &entry.state).filter(waits).is_none() {
                 continue;
             }
             if let (Some(coalescing), Some(input)) =
-                (&mut self.coalescing, find(&self.entries, next).and_then(|entry| entry.input.as_ref()))
+                (&mut self.coalescing, self.entries.find(next).and_then(|entry| entry.input.as_ref()))
             {
                 let _ = coalescing.follows(&input.value, next);
                 coalescing.lead(next.slot, followers);
@@ -106,7 +104,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     fn pauses(&self, id: EntryId) -> bool {
-        find(&self.entries, id).is_some_and(|entry| matches!(entry.state, State::Backoff))
+        self.entries.find(id).is_some_and(|entry| matches!(entry.state, State::Backoff))
     }
 
     /// When [`advance`](Self::advance) has something to do next; absent: not before something else happens.
@@ -115,9 +113,6 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         if !self.parked.is_empty() && self.has_place() {
             return Some(self.now);
         }
-        let budget = self.budgets.next(|d| find(&self.entries, d.entry).is_some_and(|e| e.has_budget()));
-        let limit =
-            self.attempt_limits.next(|d| find(&self.entries, d.entry).is_some_and(|e| e.runs(d.attempt)));
         while self
             .retries
             .peek()
@@ -126,7 +121,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
             self.retries.pop();
         }
         let retry = self.retries.peek().map(|&Reverse((due, ..))| due);
-        [budget, limit, retry].into_iter().flatten().min()
+        [self.budgets.first(), self.attempt_limits.first(), retry].into_iter().flatten().min()
     }
 
     /// Whether the input has ended and every element has left.
@@ -143,11 +138,9 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         self.effects.retain(|effect| matches!(effect, Effect::Abandon { .. }));
         let running = |state: &State<R, E>| matches!(state, State::InFlight | State::TimedOut);
         let running = self.entries.iter().filter(|(_, entry)| running(&entry.state));
-        let mut running: Vec<(u64, usize, u32)> =
-            running.map(|(slot, entry)| (entry.sequence, slot, entry.attempt)).collect();
-        running.sort_unstable();
-        for (sequence, slot, attempt) in running {
-            let entry = EntryId { sequence, slot: slot as u32 };
+        let mut running: Vec<(EntryId, u32)> = running.map(|(id, entry)| (id, entry.attempt)).collect();
+        running.sort_unstable_by_key(|(id, _)| id.sequence);
+        for (entry, attempt) in running {
             self.effects.push_back(Effect::Abandon { entry, attempt });
         }
         self.entries.clear();

@@ -3,22 +3,19 @@
 use std::collections::VecDeque;
 
 use super::{Next, NumberedControl};
-use crate::entry::{Entries, Entry};
-
-#[derive(Debug, Clone, Copy)]
-enum Item {
-    Record(u32),
-    Control(NumberedControl),
-}
+use crate::entries::Entries;
+use crate::entry::{Entry, NONE};
 
 #[derive(Debug)]
 pub(crate) struct Fifo {
-    items: VecDeque<Item>,
+    /// Places of records, and [`NONE`] for the next of the control elements: most of what waits are records.
+    items: VecDeque<u32>,
+    controls: VecDeque<NumberedControl>,
 }
 
 impl Fifo {
     pub(super) const fn new() -> Self {
-        Self { items: VecDeque::new() }
+        Self { items: VecDeque::new(), controls: VecDeque::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -26,29 +23,28 @@ impl Fifo {
     }
 
     pub(super) fn admit(&mut self, slot: u32) {
-        self.items.push_back(Item::Record(slot));
+        self.items.push_back(slot);
     }
 
     pub(super) fn admit_control(&mut self, control: NumberedControl) {
-        self.items.push_back(Item::Control(control));
+        self.items.push_back(NONE);
+        self.controls.push_back(control);
     }
 
     pub(super) fn pop<I, R, E>(&mut self, entries: &Entries<I, R, E>) -> Option<Next> {
-        let next = match *self.items.front()? {
-            Item::Record(slot) if entries.get(slot as usize).is_some_and(Entry::is_done) => {
-                Next::Record(slot)
-            }
-            Item::Record(_) => return None,
-            Item::Control((_, control)) => Next::Control(control),
+        let slot = *self.items.front()?;
+        let next = if slot == NONE {
+            Next::Control(self.controls.pop_front()?.1)
+        } else if entries.get(slot).is_some_and(Entry::is_done) {
+            Next::Record(slot)
+        } else {
+            return None;
         };
         self.items.pop_front();
         Some(next)
     }
 
     pub(super) fn controls(&self) -> impl Iterator<Item = NumberedControl> + '_ {
-        self.items.iter().filter_map(|item| match *item {
-            Item::Control(control) => Some(control),
-            Item::Record(_) => None,
-        })
+        self.controls.iter().copied()
     }
 }

@@ -9,7 +9,8 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 
-use crate::entry::{Entries, List, NONE};
+use crate::entries::{Entries, List};
+use crate::entry::NONE;
 
 #[derive(Debug)]
 struct KeyQueue<K> {
@@ -84,7 +85,7 @@ impl<K: Eq + Hash> Keys<K> {
             return None;
         }
         let slot = queue.unstarted;
-        queue.unstarted = entries.get(slot as usize)?.next;
+        queue.unstarted = entries.get(slot)?.next;
         queue.in_flight += 1;
         Some(slot)
     }
@@ -99,7 +100,7 @@ impl<K: Eq + Hash> Keys<K> {
     /// Takes out the key's oldest record if it has its outcome.
     pub(crate) fn let_go<I, R, E>(&mut self, place: u32, entries: &mut Entries<I, R, E>) -> Option<u32> {
         let queue = self.queues.get_mut(place as usize)?;
-        if !entries.get(queue.records.head as usize)?.is_done() {
+        if !entries.get(queue.records.head)?.is_done() {
             return None;
         }
         let slot = queue.records.pop(entries);

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::{Next, NumberedControl};
-use crate::entry::{Entries, List};
+use crate::entries::{Entries, List};
 
 #[derive(Debug)]
 struct Segment {
@@ -58,7 +58,7 @@ impl Segments {
     }
 
     pub(super) fn ready<I, R, E>(&mut self, slot: u32, entries: &mut Entries<I, R, E>) {
-        let Some(number) = entries.get(slot as usize).map(|entry| entry.segment) else { return };
+        let Some(number) = entries.get(slot).map(|entry| entry.segment) else { return };
         let segment = match number.checked_sub(self.first) {
             None => return,
             Some(0) => &mut self.first_segment,
