@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures, each the median of several runs.
 
+mod asyncio;
 mod pipeline;
 mod report;
 mod start_up;
@@ -20,6 +21,16 @@ pub(crate) struct Args {
     /// Fewer runs on less input: to see that it works, not to compare
     #[arg(long)]
     quick: bool,
+    /// How many runs make a median; 5, and fewer with --quick
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+    /// Of the group asyncio, only rows whose name contains this
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Also run Apache Flink beside the group asyncio, by the programs in this folder; a Python environment and Flink's
+    /// jars are made in the target folder at first
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "../shared/bench")]
+    flink: Option<PathBuf>,
     /// Write one JSON object a line to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -30,6 +41,8 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Group {
+    /// The operator beside futures' buffered streams: ready, externally completed and timed calls, many in flight
+    Asyncio,
     /// File to file with a table look-up, then what `cluster` measures
     Pipeline,
     /// Start-up and memory of the four processes
@@ -41,21 +54,32 @@ enum Group {
 /// # Errors
 /// Something could not be measured, or a result was wrong: a figure of a wrong result is none.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let all = args.groups.is_empty();
-    let pipeline = all || args.groups.contains(&Group::Pipeline);
+    let wanted = |group| args.groups.is_empty() || args.groups.contains(&group);
     // Before minutes of work.
     let mut report = Report::to(args.json.as_deref())?;
+    let runs = |quick: usize| args.rounds.map_or(if args.quick { quick } else { 5 }, usize::from);
+    if wanted(Group::Asyncio) {
+        let plan = asyncio::Plan {
+            quick: args.quick,
+            rounds: runs(3),
+            only: args.only.as_deref(),
+            flink: args.flink.as_deref(),
+        };
+        asyncio::measure(&plan, &mut report)?;
+    }
+    if !wanted(Group::Pipeline) && !wanted(Group::Cluster) {
+        return Ok(());
+    }
     let binaries = programs::build()?;
     let folder = programs::work_folder("bench")?;
-    let runs = if args.quick { 1 } else { 5 };
     let measured = (|| {
-        if pipeline {
+        if wanted(Group::Pipeline) {
             let copies = if args.quick { 1 } else { 10 };
             let data = crate::workspace::root().join(&args.data);
-            pipeline::measure(&binaries, &folder, &data, copies, runs, &mut report)?;
+            pipeline::measure(&binaries, &folder, &data, copies, runs(1), &mut report)?;
         }
         // One of the two is asked for, and both measure this.
-        start_up::measure(&binaries, &folder, runs, &mut report)
+        start_up::measure(&binaries, &folder, runs(1), &mut report)
     })();
     measured.with_context(|| format!("logs and output are in {}", folder.display()))?;
     programs::remove(&folder)

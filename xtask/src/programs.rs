@@ -46,7 +46,10 @@ pub(crate) fn remove(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Where cargo builds: this program lies in its `debug/`.
-fn target() -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// It lies elsewhere.
+pub(crate) fn target() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(Path::parent).context("this program lies in no target folder")?;
     Ok(target.to_owned())
