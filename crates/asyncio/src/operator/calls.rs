@@ -76,6 +76,12 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         }
     }
 
+    /// Whether there is something to do.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
     /// Arms the deadlines of the attempt handed out last, if it still runs.
     pub(super) fn arm(&mut self) {
         let Some((id, attempt)) = self.unarmed.take() else { return };
@@ -157,6 +163,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     /// What this result of this attempt leads to, whatever time it is.
+    #[inline]
     pub(super) fn judge(&self, attempt: u32, result: &Result<R, CallError<E>>) -> Judged {
         let retry = self.options.retry();
         if *retry == Retry::None || self.ended || !retry.can_retry(attempt) {

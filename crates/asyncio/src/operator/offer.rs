@@ -12,14 +12,19 @@ use super::calls::Judged;
 use super::{AsyncWaitOperator, Refused, RefusedReason};
 use crate::entry::EntryId;
 use crate::key::KeySelector;
-use crate::output::{Attempts, CallError, Output};
+use crate::output::CallError;
 use crate::retry::RetryPredicate;
 
 /// What has become of a record that was [offered](AsyncWaitOperator::offer).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Offered<I, R, E> {
-    /// It has passed: this is its output, which was ready at once and next to leave.
-    Passed(Output<I, R, E>),
+pub enum Offered<I, R> {
+    /// It has passed: it was answered at once and next to leave.
+    Passed {
+        /// What was offered.
+        input: Record<I>,
+        /// The call's answer.
+        answer: R,
+    },
     /// It is held, and leaves through [`next_output`](AsyncWaitOperator::next_output).
     Held,
 }
@@ -39,7 +44,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     ///
     /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
     /// let offered = operator.offer(Record::new(21), || Tick::ZERO, |n, _entry| Poll::Ready(Ok(n * 2)));
-    /// assert!(matches!(offered, Ok(Offered::Passed(_))));
+    /// assert!(matches!(offered, Ok(Offered::Passed { answer: 42, .. })));
     /// assert!(operator.is_empty());
     /// # Ok::<(), asyncio::OptionsError>(())
     /// ```
@@ -47,12 +52,13 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     /// # Errors
     ///
     /// As [`push`](Self::push); no call was made.
+    #[inline]
     pub fn offer(
         &mut self,
         record: Record<I>,
         now: impl FnOnce() -> Tick,
         call: impl FnOnce(&I, EntryId) -> Poll<Result<R, CallError<E>>>,
-    ) -> Result<Offered<I, R, E>, Refused<I>> {
+    ) -> Result<Offered<I, R>, Refused<I>> {
         if !self.is_available() {
             let reason = if self.ended { RefusedReason::Ended } else { RefusedReason::Full };
             return Err(Refused { element: StreamElement::Record(record), reason });
@@ -74,25 +80,34 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
             }
             Poll::Ready(result) => result,
         };
-        let judged = self.judge(1, &result);
-        if matches!(judged, Judged::Final)
-            && result.is_ok()
-            && self.leaving.is_empty()
-            && self.queue.lets_pass()
-        {
-            self.next_sequence += 1;
-            self.passed += 1;
-            if let Some(allowance) = &mut self.allowance {
-                allowance.pay_in();
+        match (self.judge(1, &result), result) {
+            (Judged::Final, Ok(answer)) if self.leaving.is_empty() && self.queue.lets_pass() => {
+                self.next_sequence += 1;
+                self.passed += 1;
+                if let Some(allowance) = &mut self.allowance {
+                    allowance.pay_in();
+                }
+                Ok(Offered::Passed { input: record, answer })
             }
-            let attempts = Attempts { count: 1, first_at: self.now, last_at: self.now };
-            let outcome = self.outcome(result);
-            return Ok(Offered::Passed(Output::Record { input: record, outcome, attempts }));
+            (judged, result) => {
+                self.hold_judged(record, id, judged, result, now());
+                Ok(Offered::Held)
+            }
         }
-        let now = self.at(now());
+    }
+
+    #[cold]
+    fn hold_judged(
+        &mut self,
+        record: Record<I>,
+        id: EntryId,
+        judged: Judged,
+        result: Result<R, CallError<E>>,
+        now: Tick,
+    ) {
+        let now = self.at(now);
         self.hold_started(record, now);
         self.apply(id, judged, result, now);
-        Ok(Offered::Held)
     }
 
     /// Whether a record taken in now would start now, with nobody before it. Records with a key of their own, where others
@@ -106,6 +121,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     /// Gives a record whose first attempt has just begun its place.
+    #[inline(never)]
     fn hold_started(&mut self, record: Record<I>, now: Tick) {
         let key = self.keys.as_ref().and_then(|_| self.selector.key_of(&record.value));
         let slot = self.insert(record, None, now);

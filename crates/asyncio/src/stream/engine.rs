@@ -23,6 +23,9 @@ use crate::retry::RetryPredicate;
 /// the looks cost little, short enough that freed places are soon taken again.
 const RUN: usize = 64;
 
+/// The same while nothing is held, so that there is nothing to look after but the clock.
+const EMPTY_RUN: usize = 512;
+
 pub(super) struct Engine<I, C: Calls<I>, S: KeySelector<I>, P> {
     pub(super) operator: AsyncWaitOperator<I, C::Output, C::Error, S, P>,
     calls: C,
@@ -56,6 +59,32 @@ where
         timing: &mut Timing,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Item<I, C>>> {
+        // While nothing is held there is nothing to look after: what is ready at once passes.
+        if self.run > 0
+            && self.operator.is_empty()
+            && let Some(polled) = source
+            && let Poll::Ready(input) = polled.as_mut().poll_next(cx)
+        {
+            match input {
+                Some(input) => {
+                    if let Some(item) = self.offer(input, timing, &Cell::new(None)) {
+                        return Poll::Ready(Some(item));
+                    }
+                }
+                None => self.end(source, timing),
+            }
+        }
+        self.poll_held(source, timing, cx)
+    }
+
+    /// The longer way: something is held, or the run is over.
+    #[inline(never)]
+    fn poll_held<St: Stream<Item = I>>(
+        &mut self,
+        source: &mut Option<Pin<Box<St>>>,
+        timing: &mut Timing,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Item<I, C>>> {
         if self.over {
             *source = None;
             self.operator.close();
@@ -74,6 +103,13 @@ where
         self.turn(source, timing, cx)
     }
 
+    #[cold]
+    fn end<St>(&mut self, source: &mut Option<Pin<Box<St>>>, timing: &Timing) {
+        *source = None;
+        self.operator.end_of_input(timing.now());
+        self.carry_out(timing);
+    }
+
     /// Looks at everything: completions, timers, source, results.
     fn turn<St: Stream<Item = I>>(
         &mut self,
@@ -90,7 +126,10 @@ where
             self.operator.advance(now);
             self.carry_out(timing);
             // A small operator is looked after more often: its places must not stand empty meanwhile.
-            self.run = RUN.min(self.operator.options().capacity());
+            self.run = RUN.min(self.operator.options().capacity().max(2) / 2);
+            if self.operator.is_empty() {
+                self.run = EMPTY_RUN;
+            }
             let (passed, source_waits) = match self.take_in(source, timing, cx) {
                 Poll::Ready(passed) => (passed, false),
                 Poll::Pending => (None, true),
@@ -136,8 +175,28 @@ where
         timing: &Timing,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Item<I, C>>> {
-        // One look at the clock serves all inputs of a poll, and none is needed for those that pass.
+        // One look at the clock serves all inputs of a poll.
         let looked_at = Cell::new(None);
+        while self.run > 0
+            && self.operator.is_available()
+            && let Some(polled) = source
+        {
+            match ready!(polled.as_mut().poll_next(cx)) {
+                Some(input) => {
+                    if let Some(item) = self.offer(input, timing, &looked_at) {
+                        return Poll::Ready(Some(item));
+                    }
+                }
+                None => self.end(source, timing),
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    /// Takes in an input. Gives its item if it has passed.
+    #[inline]
+    fn offer(&mut self, input: I, timing: &Timing, looked_at: &Cell<Option<Tick>>) -> Option<Item<I, C>> {
+        // None is needed for an input that passes.
         let now = || {
             looked_at.get().unwrap_or_else(|| {
                 let now = timing.now();
@@ -145,47 +204,37 @@ where
                 now
             })
         };
-        while self.run > 0
-            && self.operator.is_available()
-            && let Some(polled) = source
-        {
-            let Some(input) = ready!(polled.as_mut().poll_next(cx)) else {
-                *source = None;
-                self.operator.end_of_input(now());
-                self.carry_out(timing);
-                break;
-            };
-            self.run -= 1;
-            let Self { operator, calls, inbox, first_limit, .. } = self;
-            let (limit, scope) = (*first_limit, operator.options().idempotency_scope());
-            let offered = operator.offer(Record::new(input), now, |input, entry| {
-                let context = || {
-                    let (now, identity) = (now(), Identity { scope, sequence: entry.sequence() });
-                    CallContext {
-                        attempt: 1,
-                        started_at: now,
-                        deadline: limit.map(|limit| now + limit),
-                        identity,
-                    }
-                };
-                let mut outlet = Outlet { inbox, runtime: timing.runtime(), now: &now };
-                calls.start(input, entry, 1, context, &mut outlet)
-            });
-            match offered {
-                Ok(Offered::Passed(output)) => {
-                    if let Some(item) = self.item_of(output) {
-                        return Poll::Ready(Some(item));
-                    }
+        self.run -= 1;
+        let Self { operator, calls, inbox, first_limit, .. } = self;
+        let (limit, scope) = (*first_limit, operator.options().idempotency_scope());
+        let offered = operator.offer(Record::new(input), now, |input, entry| {
+            let context = || {
+                let (now, identity) = (now(), Identity { scope, sequence: entry.sequence() });
+                CallContext {
+                    attempt: 1,
+                    started_at: now,
+                    deadline: limit.map(|limit| now + limit),
+                    identity,
                 }
-                Ok(Offered::Held) => self.carry_out(timing),
-                // There is room, so it is not refused.
-                Err(_) => {}
+            };
+            let mut outlet = Outlet { inbox, runtime: timing.runtime(), now: &now };
+            calls.start(input, entry, 1, context, &mut outlet)
+        });
+        match offered {
+            Ok(Offered::Passed { answer, .. }) => Some(Ok(answer)),
+            Ok(Offered::Held) => {
+                if self.operator.has_effects() {
+                    self.carry_out(timing);
+                }
+                None
             }
+            // There is room, so it is not refused.
+            Err(_) => None,
         }
-        Poll::Ready(None)
     }
 
     /// Has calls made and dropped until there is nothing to do.
+    #[inline(never)]
     fn carry_out(&mut self, timing: &Timing) {
         while let Some(effect) = self.operator.next_effect() {
             let (entry, attempt) = match effect {
@@ -232,7 +281,7 @@ where
             Outcome::Failed { policy: FailurePolicy::Drop, .. } => None,
             Outcome::Failed { reason, policy } => {
                 self.over |= policy == FailurePolicy::Fail;
-                Some(Err(Failed { input: input.value, reason, policy, attempts }))
+                Some(Err(Box::new(Failed { input: input.value, reason, policy, attempts })))
             }
         }
     }

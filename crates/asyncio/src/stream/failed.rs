@@ -5,8 +5,9 @@ use std::fmt;
 use crate::options::FailurePolicy;
 use crate::output::{Attempts, FailureReason};
 
-/// What the stream gives for each input.
-pub type AsyncWaitResult<I, R, E> = Result<R, Failed<I, E>>;
+/// What the stream gives for each input. Failures are boxed: they are rare and large, and every answer would have to be
+/// moved about in their size.
+pub type AsyncWaitResult<I, R, E> = Result<R, Box<Failed<I, E>>>;
 
 /// An input whose calls have failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

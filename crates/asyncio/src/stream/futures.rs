@@ -22,8 +22,8 @@ use crate::spawned::SpawnedCalls;
 /// [`CallContext`].
 pub struct FutureCalls<F, Fut> {
     call: F,
-    /// A box whose last call was ready at once.
-    unused: Option<Pin<Box<Option<Fut>>>>,
+    /// Where the next call is polled for the first time; empty. A call that is ready by that leaves the box for the next.
+    place: Option<Pin<Box<Option<Fut>>>>,
     spawned: SpawnedCalls,
 }
 
@@ -92,7 +92,7 @@ impl<F, Fut> FutureCalls<WithContext<F>, Fut> {
 
 impl<F, Fut> FutureCalls<F, Fut> {
     pub(super) const fn made_by(call: F) -> Self {
-        Self { call, unused: None, spawned: SpawnedCalls::new() }
+        Self { call, place: None, spawned: SpawnedCalls::new() }
     }
 
     /// Drops the calls that run.
@@ -119,24 +119,29 @@ where
         context: impl FnOnce() -> CallContext,
         outlet: &mut Outlet<'_, R, E>,
     ) -> Poll<Result<R, CallError<E>>> {
-        let mut place = self.unused.take().unwrap_or_else(|| Box::pin(None));
+        let place = self.place.get_or_insert_with(|| Box::pin(None));
         let polled = catch_unwind(AssertUnwindSafe(|| {
             place.as_mut().set(Some(self.call.make(input, context)));
             // The task it may become polls it again with a waker of its own.
-            poll_in(&mut place, &mut Context::from_waker(Waker::noop()))
+            poll_in(place, &mut Context::from_waker(Waker::noop()))
         }));
         match polled {
-            Ok(Poll::Pending) => {
-                let call = poll_fn(move |cx| poll_in(&mut place, cx));
-                self.spawned.spawn(outlet.runtime, outlet.inbox, entry, attempt, call);
-                Poll::Pending
-            }
             Ok(Poll::Ready(result)) => {
                 place.as_mut().set(None);
-                self.unused = Some(place);
                 Poll::Ready(result.map_err(CallError::Error))
             }
-            Err(panic) => Poll::Ready(Err(CallError::Panicked(text_of(&*panic)))),
+            Ok(Poll::Pending) => {
+                if let Some(mut place) = self.place.take() {
+                    let call = poll_fn(move |cx| poll_in(&mut place, cx));
+                    self.spawned.spawn(outlet.runtime, outlet.inbox, entry, attempt, call);
+                }
+                Poll::Pending
+            }
+            Err(panic) => {
+                // What a half-made call left behind is dropped with its place.
+                self.place = None;
+                Poll::Ready(Err(CallError::Panicked(text_of(&*panic))))
+            }
         }
     }
 
