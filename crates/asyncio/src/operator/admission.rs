@@ -135,7 +135,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         if entry.attempt == 0 && !matches!(entry.state, State::Following) {
             self.begin_life(slot, now);
             if self.follows(id) {
-                return self.arm_budget(id);
+                return self.arm_budget(slot, now);
             }
         }
         if let Some(attempt) = self.begin_attempt(slot, now) {

@@ -86,17 +86,23 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     pub(super) fn arm(&mut self) {
         let Some((id, attempt)) = self.unarmed.take() else { return };
         let Some(entry) = self.entries.find(id).filter(|entry| entry.runs(attempt)) else { return };
-        if let Some(limit) = self.options.attempt_timeout() {
-            self.attempt_limits.set(id.slot, entry.last_at + limit);
-        }
-        self.arm_budget(id);
+        let (first_at, last_at) = (entry.first_at, entry.last_at);
+        self.arm_attempt(id.slot, first_at, last_at);
     }
 
-    pub(super) fn arm_budget(&mut self, id: EntryId) {
-        let Some(timeout) = self.options.timeout() else { return };
-        let Some(entry) = self.entries.find(id) else { return };
-        if !self.budgets.is_set(id.slot) {
-            self.budgets.set(id.slot, entry.first_at + timeout);
+    /// Arms the deadlines of an attempt that runs.
+    pub(super) fn arm_attempt(&mut self, slot: u32, first_at: Tick, last_at: Tick) {
+        if let Some(limit) = self.options.attempt_timeout() {
+            self.attempt_limits.set(slot, last_at + limit);
+        }
+        self.arm_budget(slot, first_at);
+    }
+
+    pub(super) fn arm_budget(&mut self, slot: u32, first_at: Tick) {
+        if let Some(timeout) = self.options.timeout()
+            && !self.budgets.is_set(slot)
+        {
+            self.budgets.set(slot, first_at + timeout);
         }
     }
 
@@ -135,17 +141,30 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         now: Tick,
     ) -> bool {
         let now = self.at(now);
-        if !self.entries.find(entry).is_some_and(|entry| entry.awaits(attempt)) {
+        let Some(found) = self.entries.find_mut(entry).filter(|entry| entry.awaits(attempt)) else {
             // A handle that was dropped because its call was abandoned completes nothing.
             if !matches!(result, Err(CallError::HandleDropped)) {
                 self.figures.ignored_completions += 1;
             }
             return false;
+        };
+        match result {
+            // What most calls come to takes a short way.
+            Ok(answer) if self.coalescing.is_none() && *self.options.retry() == Retry::None => {
+                if matches!(found.state, State::TimedOut) {
+                    self.effects.push_back(Effect::Abandon { entry, attempt });
+                }
+                found.state = State::Done(Outcome::Completed(answer));
+                self.attempt_limits.cancel(entry.slot);
+                self.finish(entry.slot, now);
+            }
+            result => self.settle(entry, result, now),
         }
-        self.settle(entry, result, now);
         true
     }
 
+    /// As [`complete`](Self::complete) for any result.
+    ///
     /// Decides what becomes of the awaited attempt's result: the record's outcome, or a pause before another attempt.
     pub(super) fn settle(&mut self, id: EntryId, result: Result<R, CallError<E>>, now: Tick) {
         self.attempt_limits.cancel(id.slot);
@@ -202,10 +221,11 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         entry.state = State::Backoff;
         let due = now + self.options.retry().delay(entry.attempt, id.sequence).max(hint);
         // A pause that reaches beyond the budget never ends: the timeout decides.
-        if self.options.timeout().is_none_or(|timeout| due < entry.first_at + timeout) {
+        let first_at = entry.first_at;
+        if self.options.timeout().is_none_or(|timeout| due < first_at + timeout) {
             self.retries.push(Reverse((due, id.sequence, id.slot)));
         }
-        self.arm_budget(id);
+        self.arm_budget(id.slot, first_at);
     }
 
     /// What a record's last result means for it.
@@ -246,18 +266,10 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
 
     fn conclude_one(&mut self, slot: u32, outcome: Outcome<R, E>, now: Tick) {
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        self.budgets.cancel(slot);
-        self.figures.in_flight -= 1;
-        self.latency.record(nanos(now, entry.first_at));
-        match &outcome {
-            Outcome::Completed(_) => {}
-            Outcome::Failed { policy, .. } => {
-                self.figures.failures += 1;
-                self.failed |= *policy == FailurePolicy::Fail;
-            }
-        }
+        self.figures.failures += u64::from(matches!(outcome, Outcome::Failed { .. }));
         if let Outcome::Failed { policy: FailurePolicy::Fail, .. } = outcome {
             // It is told at once, and its place is as good as free: others must not hang on it (Flink: FLINK-6435).
+            self.failed = true;
             let attempts = entry.attempts();
             entry.state = State::Gone;
             if let Some(input) = entry.input.take() {
@@ -265,8 +277,17 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
             }
         } else {
             entry.state = State::Done(outcome);
-            self.figures.completed_waiting += 1;
         }
+        self.finish(slot, now);
+    }
+
+    /// The record in this place has just got its outcome: what follows for its timers, its key and its turn.
+    fn finish(&mut self, slot: u32, now: Tick) {
+        let Some(entry) = self.entries.get(slot) else { return };
+        self.budgets.cancel(slot);
+        self.figures.in_flight -= 1;
+        self.figures.completed_waiting += usize::from(!matches!(entry.state, State::Gone));
+        self.latency.record(nanos(now, entry.first_at));
         let place = entry.key;
         let Some(keys) = self.keys.as_mut().filter(|_| place != NONE) else {
             self.queue.ready(slot, &mut self.entries);

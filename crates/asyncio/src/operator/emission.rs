@@ -1,20 +1,35 @@
 //! How elements leave.
 
+use runtime_core::Record;
+
 use super::AsyncWaitOperator;
 use crate::entry::State;
 use crate::key::KeySelector;
-use crate::output::Output;
+use crate::output::{Attempts, Outcome, Output};
 use crate::queue::{Control, Next};
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Takes out the next element that may leave, which frees its place. Take as many at a time as suits; a bounded run
     /// lets other work come in between.
     pub fn next_output(&mut self) -> Option<Output<I, R, E>> {
+        self.emit(
+            |input, outcome, attempts| Output::Record { input, outcome, attempts },
+            std::convert::identity,
+        )
+    }
+
+    /// As [`next_output`](Self::next_output), for a caller that wants a record's parts and not the whole of them moved.
+    #[inline]
+    pub(crate) fn emit<T>(
+        &mut self,
+        record: impl FnOnce(Record<I>, Outcome<R, E>, Attempts) -> T,
+        other: impl FnOnce(Output<I, R, E>) -> T,
+    ) -> Option<T> {
         if let Some(output) = self.leaving.pop_front() {
             if matches!(output, Output::Record { .. }) {
                 self.figures.records_out += 1;
             }
-            return Some(output);
+            return Some(other(output));
         }
         loop {
             let next = self.queue.pop(&mut self.entries)?;
@@ -23,8 +38,10 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
                 self.no_longer_full();
             }
             match next {
-                Next::Control(Control::Watermark(watermark)) => return Some(Output::Watermark(watermark)),
-                Next::Control(Control::Status(status)) => return Some(Output::Status(status)),
+                Next::Control(Control::Watermark(watermark)) => {
+                    return Some(other(Output::Watermark(watermark)));
+                }
+                Next::Control(Control::Status(status)) => return Some(other(Output::Status(status))),
                 Next::Record(slot) => {
                     let entry = self.entries.get_mut(slot)?;
                     let (attempts, input) = (entry.attempts(), entry.input.take());
@@ -33,7 +50,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
                     if let (State::Done(outcome), Some(input)) = (state, input) {
                         self.figures.completed_waiting -= 1;
                         self.figures.records_out += 1;
-                        return Some(Output::Record { input, outcome, attempts });
+                        return Some(record(input, outcome, attempts));
                     }
                     // It has left ahead of the order; this was its place.
                 }

@@ -74,8 +74,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         let result = match call(&record.value, id) {
             Poll::Pending => {
                 let now = self.at(now());
-                self.hold_started(record, now);
-                self.unarmed = Some((id, 1));
+                let slot = self.hold_started(record, now);
+                self.arm_attempt(slot, now, now);
                 return Ok(Offered::Held);
             }
             Poll::Ready(result) => result,
@@ -121,8 +121,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     /// Gives a record whose first attempt has just begun its place.
-    #[inline(never)]
-    fn hold_started(&mut self, record: Record<I>, now: Tick) {
+    fn hold_started(&mut self, record: Record<I>, now: Tick) -> u32 {
         let key = self.keys.as_ref().and_then(|_| self.selector.key_of(&record.value));
         let slot = self.insert(record, None, now);
         if let (Some(keys), Some(key)) = (self.keys.as_mut(), key) {
@@ -135,5 +134,6 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         }
         self.begin_life(slot, now);
         self.begin_attempt(slot, now);
+        slot
     }
 }

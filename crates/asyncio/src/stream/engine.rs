@@ -16,7 +16,7 @@ use crate::inbox::CompletionInbox;
 use crate::key::KeySelector;
 use crate::operator::{AsyncWaitOperator, Effect, Offered};
 use crate::options::FailurePolicy;
-use crate::output::{Outcome, Output};
+use crate::output::{Attempts, Outcome, Output};
 use crate::retry::RetryPredicate;
 
 /// How many results are handed out, and inputs taken in, between two looks at clock, inbox and timers. Long enough that
@@ -265,24 +265,33 @@ where
             return None;
         }
         loop {
-            let output = self.operator.next_output()?;
-            if let Some(item) = self.item_of(output) {
-                return Some(item);
+            let item = self.operator.emit(item_of, |output| match output {
+                Output::Record { input, outcome, attempts } => item_of(input, outcome, attempts),
+                // Only records were pushed.
+                _ => None,
+            })?;
+            if let Some(Err(failed)) = &item {
+                self.over |= failed.policy == FailurePolicy::Fail;
+            }
+            if item.is_some() {
+                return item;
             }
         }
     }
+}
 
-    /// What the consumer is given of this output, if anything.
-    fn item_of(&mut self, output: Output<I, C::Output, C::Error>) -> Option<Item<I, C>> {
-        // Only records were pushed.
-        let Output::Record { input, outcome, attempts } = output else { return None };
-        match outcome {
-            Outcome::Completed(answer) => Some(Ok(answer)),
-            Outcome::Failed { policy: FailurePolicy::Drop, .. } => None,
-            Outcome::Failed { reason, policy } => {
-                self.over |= policy == FailurePolicy::Fail;
-                Some(Err(Box::new(Failed { input: input.value, reason, policy, attempts })))
-            }
+/// What the consumer is given of this record, if anything.
+#[inline]
+fn item_of<I, R, E>(
+    input: Record<I>,
+    outcome: Outcome<R, E>,
+    attempts: Attempts,
+) -> Option<AsyncWaitResult<I, R, E>> {
+    match outcome {
+        Outcome::Completed(answer) => Some(Ok(answer)),
+        Outcome::Failed { policy: FailurePolicy::Drop, .. } => None,
+        Outcome::Failed { reason, policy } => {
+            Some(Err(Box::new(Failed { input: input.value, reason, policy, attempts })))
         }
     }
 }
