@@ -138,8 +138,9 @@ pub trait AsyncFunction<I>: Send + Sync + 'static {
         OnTimeout::Fail
     }
 
-    /// Called once, at the end: after the last call has ended or was dropped, after an [`open`](Self::open) that failed,
-    /// and when the operator is given up.
+    /// Called once, at the end, by the thread that gives the operator up: when the last call has ended, when the calls
+    /// that run were told to stop (the runtime drops each as soon as it rests, which may be a moment later), and after an
+    /// [`open`](Self::open) that failed.
     fn close(&self) {}
 }
 
