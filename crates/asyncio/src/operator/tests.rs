@@ -1,10 +1,14 @@
 //! Tests of the core. Names that begin with a letter and a number are cases of the semantic specification.
 
+mod backpressure;
 mod basics;
 mod driver;
 mod figures;
+mod finality;
 mod keyed;
 mod model;
 mod queueing;
+mod restoring;
 mod retries;
+mod sequences;
 mod timeouts;

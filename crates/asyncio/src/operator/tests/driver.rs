@@ -71,6 +71,8 @@ pub(super) struct Driver {
     /// Every attempt that was started, by input.
     started: BTreeMap<u32, Vec<(EntryId, u32)>>,
     pub(super) start_order: Vec<u32>,
+    /// What each attempt was told of itself, in the order of `start_order`.
+    pub(super) contexts: Vec<CallContext>,
     pub(super) abandoned: usize,
     inbox: VecDeque<(EntryId, u32, Judged)>,
     /// Elements that wait for a place.
@@ -102,6 +104,7 @@ impl Driver {
             handled: Vec::new(),
             started: BTreeMap::new(),
             start_order: Vec::new(),
+            contexts: Vec::new(),
             abandoned: 0,
             inbox: VecDeque::new(),
             blocked: VecDeque::new(),
@@ -149,6 +152,13 @@ impl Driver {
     pub(super) fn ok_attempt(&mut self, value: u32, attempt: usize, answer: &[u32]) {
         let (entry, attempt) = self.started[&value][attempt - 1];
         self.post(entry, attempt, Ok(answer.to_vec()));
+        self.run();
+    }
+
+    /// The newest attempt of this input has gone wrong in this way.
+    pub(super) fn fail(&mut self, value: u32, error: CallError<&'static str>) {
+        let &(entry, attempt) = self.started[&value].last().expect("not called");
+        self.inbox.push_back((entry, attempt, Err(error)));
         self.run();
     }
 
@@ -246,6 +256,7 @@ impl Driver {
             let attempts = self.started.entry(value).or_default();
             attempts.push((entry, attempt));
             self.start_order.push(value);
+            self.contexts.push(self.operator.context(entry).expect("a start has a context"));
             match (self.function)(value, attempt) {
                 Reply::Later => {}
                 Reply::Posted(answer) => self.post(entry, attempt, answer),
@@ -257,6 +268,21 @@ impl Driver {
             }
         }
         worked
+    }
+
+    /// Takes an element in, room or not, as when a barrier must not wait.
+    pub(super) fn park(&mut self, element: StreamElement<u32>) {
+        self.operator.park(element, self.now).unwrap();
+        self.run();
+    }
+
+    pub(super) fn snap(&self) -> Snapshot<u32> {
+        self.operator.snapshot().unwrap().cloned()
+    }
+
+    pub(super) fn restore(&mut self, snapshot: Snapshot<u32>) {
+        self.operator.restore(snapshot, self.now).unwrap();
+        self.run();
     }
 
     pub(super) fn emit_one(&mut self) -> bool {
@@ -289,4 +315,16 @@ impl Driver {
     pub(super) fn calls(&self, value: u32) -> usize {
         self.started.get(&value).map_or(0, Vec::len)
     }
+}
+
+/// What a snapshot holds, written like output.
+pub(super) fn stored(snapshot: &Snapshot<u32>) -> Vec<String> {
+    let text = |element| match element {
+        StreamElement::Record(Record { value, timestamp: Some(at) }) => format!("R({value}@{})", at.0),
+        StreamElement::Record(Record { value, timestamp: None }) => format!("R({value})"),
+        StreamElement::Watermark(watermark) => format!("W({})", watermark.0.0),
+        StreamElement::Status(status) => format!("{status:?}").to_uppercase(),
+        StreamElement::LatencyMarker(_) | StreamElement::Barrier(_) => panic!("takes no place"),
+    };
+    snapshot.elements().map(text).collect()
 }
