@@ -1,5 +1,12 @@
 //! The stream on a paused clock.
 
+mod batches;
+mod callbacks;
+mod functions;
+mod policies;
+mod sharing;
+mod threads;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
