@@ -23,6 +23,9 @@ use crate::context::Identity;
 const MAGIC: &[u8; 8] = b"AWAITOPS";
 const VERSION: u16 = 1;
 
+/// Beyond every number that an operator gives out: at a thousand million elements a second for more than a century.
+pub(super) const LAST_NUMBER: u64 = 1 << 62;
+
 const RECORD: u8 = 1;
 const WATERMARK: u8 = 2;
 const IDLE: u8 = 3;
@@ -186,6 +189,10 @@ impl<I> Snapshot<I> {
         let (mut units, mut index) = (Vec::new(), 0);
         for _ in 0..unit_count {
             let next_sequence = u64::from_le_bytes(reader.array()?);
+            if next_sequence > LAST_NUMBER {
+                let offset = reader.offset - 8;
+                return Err(DecodeError::Damaged { what: "a number beyond all that are given out", offset });
+            }
             let count = u64::from_le_bytes(reader.array()?);
             if count > next_sequence {
                 let offset = reader.offset - 8;

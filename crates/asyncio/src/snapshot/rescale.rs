@@ -6,6 +6,7 @@
 
 use runtime_core::Watermark;
 
+use super::encoding::LAST_NUMBER;
 use super::{Snapshot, Stored, Unit};
 
 impl<I> Snapshot<I> {
@@ -84,7 +85,8 @@ impl<I> Snapshot<I> {
         }
         let watermarks = passed_by_all(&self.units);
         // Above every number that was given out in any unit.
-        let next_sequence = self.units.iter().map(|unit| unit.next_sequence).sum();
+        let numbers = self.units.iter().map(|unit| unit.next_sequence);
+        let next_sequence = numbers.fold(0, u64::saturating_add).min(LAST_NUMBER);
         let mut rest: Vec<_> = self.units.into_iter().map(|unit| (None, unit.elements.into_iter())).collect();
         let mut elements = Vec::new();
         for watermark in watermarks {
