@@ -2,6 +2,7 @@
 
 mod backpressure;
 mod basics;
+mod chains;
 mod driver;
 mod figures;
 mod finality;

@@ -1,5 +1,7 @@
 //! Tests of plans: which chains and edges come of which job, and how they are explained.
 
+mod chaining;
+
 use super::*;
 use crate::options::FileSourceOptions;
 

@@ -80,51 +80,6 @@ fn g10_while_downstream_takes_nothing_completions_are_counted_once_and_the_rest_
 }
 
 #[test]
-fn g05_g07_of_two_operators_in_a_row_the_first_goes_on_when_the_second_has_room() {
-    // A chain of two, driven by hand from the tail to the head, as a task drives one.
-    let options = |capacity| Options::ordered().capacity(capacity).build().unwrap();
-    let mut first = AsyncWaitOperator::<u32, u32, ()>::new(options(3));
-    let mut second = AsyncWaitOperator::<u32, u32, ()>::new(options(1));
-    let now = runtime_core::Tick::ZERO;
-    let mut input: std::collections::VecDeque<u32> = (1..=10).collect();
-    let mut waiting = Vec::new();
-    let (mut out, mut turns) = (Vec::new(), 0);
-    while out.len() < 10 {
-        turns += 1;
-        assert!(turns < 100, "they block each other: {out:?}");
-        while let Some(output) = second.next_output() {
-            let Output::Record { outcome: Outcome::Completed(value), .. } = output else { panic!() };
-            out.push(value);
-        }
-        while second.is_available()
-            && let Some(output) = first.next_output()
-        {
-            let Output::Record { input, outcome: Outcome::Completed(value), .. } = output else { panic!() };
-            let record = runtime_core::Record { value, timestamp: input.timestamp };
-            second.push(StreamElement::Record(record), now).unwrap();
-        }
-        while first.is_available()
-            && let Some(value) = input.pop_front()
-        {
-            first.push(record(value, value.into()), now).unwrap();
-        }
-        // A call of the second that is found running completes a turn later, one of the first at once.
-        if let Some((entry, attempt, answer)) = waiting.pop() {
-            assert!(second.complete(entry, attempt, Ok(answer), now));
-        }
-        while let Some(Effect::Start { entry, attempt }) = second.next_effect() {
-            waiting.push((entry, attempt, second.input(entry).unwrap().value + 1));
-        }
-        while let Some(Effect::Start { entry, attempt }) = first.next_effect() {
-            let answer = first.input(entry).unwrap().value * 2;
-            assert!(first.complete(entry, attempt, Ok(answer), now));
-        }
-    }
-    assert_eq!(out, (1..=10).map(|n| 2 * n + 1).collect::<Vec<_>>());
-    assert_eq!(first.figures(now).records_out, 10);
-}
-
-#[test]
 fn a08_a_place_that_comes_free_makes_the_operator_available_again() {
     for order in BOTH {
         let mut driver = Driver::new(Options::with_order(order).capacity(2));
@@ -216,28 +171,5 @@ fn c10_h08_an_output_whose_taker_fails_is_not_given_out_again_and_the_end_comes(
         closed.record(1);
         closed.operator.close();
         assert!(closed.operator.is_drained(), "and so it does without an end of input");
-    }
-}
-
-/// Results that were ready when the restored operator was opened stay in it until somebody takes them: that is done only
-/// once what is downstream is open.
-#[test]
-fn i19_restored_results_wait_until_downstream_is_open() {
-    for order in BOTH {
-        let mut stopped = Driver::of(order);
-        (1..=3).for_each(|value| stopped.record(value));
-        let mut driver = Driver::of(order).calling(|value, _| Reply::Ready(Ok(vec![value])));
-        driver.emits = false;
-        driver.restore(stopped.snap());
-        assert_eq!(driver.operator.figures(driver.now).completed_waiting, 3, "all are ready");
-        assert!(driver.out().is_empty());
-        let mut opened_with = None;
-        let map = move |value: String| format!("{}+{value}", opened_with.get_or_insert("open"));
-        driver.emits = true;
-        driver.run();
-        assert_eq!(
-            driver.out().into_iter().map(map).collect::<Vec<_>>(),
-            ["open+1@1", "open+2@2", "open+3@3"]
-        );
     }
 }

@@ -61,7 +61,7 @@ fn a_call_that_panics_or_a_batch_that_does_not_fit_is_not_retried() {
 }
 
 #[test]
-fn c08_c09_a_lost_handle_may_be_retried_like_an_error() {
+fn c09_a_lost_handle_may_be_retried_like_an_error() {
     for order in BOTH {
         let mut driver = retrying(order, LONG, fixed(1, 10));
         driver.record(1);
@@ -111,7 +111,26 @@ fn e05_a_handlers_error_is_no_reason_for_a_retry() {
 }
 
 #[test]
-fn e04_e18_a_handlers_answer_ends_a_record_that_pauses() {
+fn e04_slow_failures_end_with_the_handlers_answer() {
+    for order in BOTH {
+        let mut driver = retrying(order, 1000, fixed(5, 100)).on_timeout(|value| Some(Ok(vec![100 + value])));
+        driver.record(1);
+        driver.record(2);
+        driver.tick_through(501);
+        driver.err(1, "E");
+        driver.err(2, "E");
+        driver.tick_through(601);
+        assert_eq!((driver.calls(1), driver.calls(2)), (2, 2));
+        driver.tick_through(1000);
+        assert_eq!(driver.out(), ["101@1", "102@2"]);
+        driver.err(1, "E");
+        driver.tick_through(LONG);
+        assert_eq!((driver.calls(1), driver.calls(2)), (2, 2));
+    }
+}
+
+#[test]
+fn e18_a_handlers_answer_ends_a_record_that_pauses() {
     for order in BOTH {
         let mut driver = retrying(order, 15, fixed(5, 10)).on_timeout(|_| Some(Ok(vec![0])));
         driver.record(1);
@@ -263,6 +282,21 @@ fn h03_completions_while_the_operator_is_given_up_are_ignored_with_and_without_r
             assert_eq!(driver.start_order.len(), 4);
             assert_eq!(driver.operator.next_wakeup(), None);
         }
+    }
+}
+
+#[test]
+fn d17_the_end_comes_when_the_handler_has_answered() {
+    for order in BOTH {
+        let mut driver =
+            Driver::new(Options::with_order(order).timeout(ms(10))).on_timeout(|_| Some(Ok(vec![0])));
+        driver.record(1);
+        driver.end();
+        driver.tick(9);
+        assert!(!driver.operator.is_drained());
+        driver.tick(10);
+        assert_eq!(driver.out(), ["0@1"]);
+        assert!(driver.operator.is_drained());
     }
 }
 
