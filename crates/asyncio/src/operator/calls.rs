@@ -172,8 +172,10 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         let judged = match entry.state {
             // After the budget's end nothing is retried, and nobody is asked.
             State::TimedOut => {
-                // Who answers for a call that still runs makes it useless.
-                self.effects.push_back(Effect::Abandon { entry: id, attempt: entry.attempt });
+                // Who answers for a call that still runs makes it useless; one that shared a call has none of its own.
+                if entry.attempt > 0 {
+                    self.effects.push_back(Effect::Abandon { entry: id, attempt: entry.attempt });
+                }
                 Judged::Final
             }
             _ => self.judge(entry.attempt, &result),

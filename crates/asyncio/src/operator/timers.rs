@@ -97,8 +97,17 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
                 let _ = coalescing.follows(&input.value, next);
                 coalescing.lead(next.slot, followers);
             }
-            return self.start(next.slot, now);
+            // One whose own budget ends in this moment leads without a call: it times out next.
+            if !self.is_over(next, now) {
+                self.start(next.slot, now);
+            }
+            return;
         }
+    }
+
+    fn is_over(&self, id: EntryId, now: Tick) -> bool {
+        let ends = self.options.timeout().zip(self.entries.find(id));
+        ends.is_some_and(|(timeout, entry)| entry.first_at + timeout <= now)
     }
 }
 
