@@ -12,4 +12,5 @@ mod queueing;
 mod restoring;
 mod retries;
 mod sequences;
+mod shared;
 mod timeouts;
