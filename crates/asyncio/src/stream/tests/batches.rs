@@ -62,8 +62,8 @@ async fn run(
     let operator = AsyncWaitOperator::new(built(options));
     let source = stream::iter(inputs.into_iter().collect::<Vec<_>>());
     let results = source.async_wait_on(operator, batched(batch, &seen, answer));
-    let results = results.map(|result| result.map_err(|failed| failed.reason)).collect().await;
-    (results, seen.taken())
+    let results = results.map(|result| result.map_err(|failed| failed.reason)).collect();
+    (tokio::time::timeout(ms(1_000_000), results).await.expect("the stream ends"), seen.taken())
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,6 +113,22 @@ async fn k10_the_linger_of_a_batch_that_went_full_does_not_send_the_next_one_off
     assert_eq!(seen.taken(), [vec![3]]);
     drop(source);
     assert_eq!(consumer.await.unwrap(), 3);
+}
+
+#[test]
+fn k10_a_batch_that_has_gone_asks_for_no_wake_up() {
+    let mut operator = AsyncWaitOperator::<u32, u32, ()>::new(built(Options::ordered()));
+    let mut batcher = Batcher::new(of(2, 50));
+    let now = runtime_core::Tick::ZERO;
+    for n in 0..2 {
+        let record = runtime_core::Record::new(n);
+        operator.push(runtime_core::StreamElement::Record(record), now).unwrap();
+        let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+        assert_eq!(batcher.next_wakeup().is_some(), n == 1, "only while something is gathered");
+        batcher.add(BatchItem { entry, attempt, input: n }, now);
+    }
+    assert_eq!(batcher.next_wakeup(), None);
+    assert_eq!(batcher.advance(runtime_core::Tick::from_millis(50)), None);
 }
 
 #[tokio::test(start_paused = true)]
