@@ -1,3 +1,5 @@
+//! Handles, deliveries, and who is woken by them.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
