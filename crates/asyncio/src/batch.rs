@@ -59,6 +59,14 @@ impl BatchOptions {
 }
 
 /// Batches that make no sense. Nothing was built.
+///
+/// ```
+/// use asyncio::{BatchOptions, BatchOptionsError};
+/// use std::time::Duration;
+///
+/// assert_eq!(BatchOptions::new(0, None), Err(BatchOptionsError::ZeroSize));
+/// assert_eq!(BatchOptions::new(10, Duration::ZERO), Err(BatchOptionsError::ZeroLinger));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchOptionsError {
     /// No record would ever be in a batch.
@@ -70,6 +78,8 @@ pub enum BatchOptionsError {
 }
 
 /// One attempt in a batch.
+///
+/// The example is at [`Batcher`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchItem<I> {
     /// Whose attempt.
@@ -140,6 +150,24 @@ impl<I> Batcher<I> {
     }
 
     /// The batch whose linger has ended: at its time, not only after it.
+    ///
+    /// ```
+    /// use asyncio::{BatchItem, BatchOptions, Batcher};
+    /// # use asyncio::{AsyncWaitOperator, Effect, Options};
+    /// # use runtime_core::{Record, StreamElement};
+    /// use runtime_core::Tick;
+    /// use std::time::Duration;
+    ///
+    /// # let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+    /// # operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+    /// # let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+    /// let mut batcher = Batcher::new(BatchOptions::new(100, Duration::from_millis(5)).unwrap());
+    /// batcher.add(BatchItem { entry, attempt, input: 1 }, Tick::from_millis(10));
+    /// assert_eq!(batcher.next_wakeup(), Some(Tick::from_millis(15)));
+    /// assert!(batcher.advance(Tick::from_millis(14)).is_none());
+    /// assert_eq!(batcher.advance(Tick::from_millis(15)).unwrap().len(), 1);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn advance(&mut self, now: Tick) -> Option<Vec<BatchItem<I>>> {
         self.due.filter(|&due| due <= now).and_then(|_| self.flush())
     }

@@ -64,10 +64,10 @@ impl CallContext {
 /// input repeats them in their former order.
 ///
 /// ```
-/// # use asyncio::IdempotencyKey;
-/// # fn headers(key: IdempotencyKey) -> String {
-/// format!("Idempotency-Key: {key}") // 32 hex digits
-/// # }
+/// use asyncio::IdempotencyKey;
+///
+/// let key = IdempotencyKey(0xab);
+/// assert_eq!(format!("Idempotency-Key: {key}"), "Idempotency-Key: 000000000000000000000000000000ab");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey(pub u128);

@@ -10,6 +10,28 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The name of a record in the operator. Never used twice: a completion that comes after its record has left names
 /// nobody, even when the place of the record was taken by another.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Effect, Options};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let now = Tick::ZERO;
+/// let mut operator = AsyncWaitOperator::<&str, u32, String>::new(Options::ordered().build()?);
+/// let mut start = |operator: &mut AsyncWaitOperator<&'static str, u32, String>, value| {
+///     operator.push(StreamElement::Record(Record::new(value)), now).unwrap();
+///     let Some(Effect::Start { entry, .. }) = operator.next_effect() else { panic!("it starts") };
+///     entry
+/// };
+/// let first = start(&mut operator, "first");
+/// operator.complete(first, 1, Ok(1), now);
+/// operator.next_output();
+/// // The place is taken again, the name is not.
+/// let second = start(&mut operator, "second");
+/// assert_eq!((first.slot(), second.slot()), (0, 0));
+/// assert_eq!((first.sequence(), second.sequence()), (0, 1));
+/// assert!(operator.input(first).is_none());
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntryId {
     pub(crate) sequence: u64,

@@ -10,6 +10,26 @@ use crate::key::KeySelector;
 use crate::operator::AsyncWaitOperator;
 
 /// Counts since the operator was made, and what it holds now.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Effect, Options};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let now = Tick::ZERO;
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+/// for n in [1, 2] {
+///     operator.push(StreamElement::Record(Record::new(n)), now).unwrap();
+/// }
+/// let mut started = std::iter::from_fn(|| operator.next_effect()).collect::<Vec<_>>();
+/// // The second is answered, and waits for the first.
+/// let Some(Effect::Start { entry, attempt }) = started.pop() else { panic!("both start") };
+/// operator.complete(entry, attempt, Ok(4), now);
+/// let figures = operator.figures(Tick::from_millis(25));
+/// assert_eq!((figures.records_in, figures.calls, figures.records_out), (2, 2, 0));
+/// assert_eq!((figures.in_flight, figures.completed_waiting, figures.occupied), (1, 1, 2));
+/// assert_eq!(figures.oldest_in_flight.unwrap().as_millis(), 25);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Records that have taken a place or passed; those that are parked are not among them yet.
@@ -49,6 +69,21 @@ pub struct Figures {
 }
 
 /// What keeps the first waiting watermark from leaving.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Options};
+/// use runtime_core::{EpochMillis, Record, StreamElement, Tick, Watermark};
+///
+/// let mut operator = AsyncWaitOperator::<&str, u32, String>::new(Options::unordered().build()?);
+/// operator.push(StreamElement::Record(Record::new("slow")), Tick::ZERO).unwrap();
+/// operator.push(StreamElement::Watermark(Watermark(EpochMillis(1_000))), Tick::ZERO).unwrap();
+/// # while operator.next_effect().is_some() {}
+///
+/// let held = operator.held_watermark(Tick::from_millis(40)).unwrap();
+/// assert_eq!(held.in_flight_for.as_millis(), 40);
+/// assert_eq!(operator.input(held.held_by.unwrap()).unwrap().value, "slow");
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldWatermark {
     /// The watermark.

@@ -72,6 +72,22 @@ impl std::fmt::Display for FunctionContext {
 
 /// What follows when a record's budget has ended. "Nothing" cannot be said: a record that nobody answers for would hold
 /// up the others for ever.
+///
+/// ```
+/// use asyncio::OnTimeout;
+///
+/// /// The `timeout` of some function: a price that is not known in time is last week's, if there is one.
+/// fn timeout(product: &str) -> OnTimeout<u32, String> {
+///     match product {
+///         "" => OnTimeout::Error("a product without a name".to_owned()),
+///         "apple" => OnTimeout::Complete(199),
+///         _ => OnTimeout::Fail,
+///     }
+/// }
+/// # assert_eq!(timeout("apple"), OnTimeout::Complete(199));
+/// ```
+///
+/// [`FunctionCalls`](crate::FunctionCalls) has one that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnTimeout<R, E> {
     /// The record fails with [`FailureReason::Timeout`](crate::FailureReason::Timeout).
@@ -227,6 +243,8 @@ where
 }
 
 /// The function that [`callback`] makes.
+///
+/// The example is at [`CallbackCalls`](crate::CallbackCalls).
 #[derive(Debug)]
 pub struct Callback<F, R, E> {
     function: F,

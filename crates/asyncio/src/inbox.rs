@@ -166,6 +166,8 @@ impl<R, E> CompletionInbox<R, E> {
 
     /// Has `waker` woken by the first completion that comes into the empty inbox. Says whether there are completions
     /// already: then nobody is woken for them.
+    ///
+    /// The example `without_tokio` of this crate wakes a thread by it.
     pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.shared.lock();
         match &mut state.waker {
@@ -177,6 +179,8 @@ impl<R, E> CompletionInbox<R, E> {
 
     /// Waits until there are completions, without taking them out. May be dropped and begun again. It takes the waker's
     /// place: one task waits at a time.
+    ///
+    /// The example is at [`SpawnedCalls`](crate::SpawnedCalls).
     pub async fn wait(&self) {
         poll_fn(|cx| if self.register(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
     }

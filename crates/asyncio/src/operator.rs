@@ -194,6 +194,26 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Asks what follows when a record's budget ends, by [`Effect::TimedOut`], instead of failing the record (Flink:
     /// `AsyncFunction.timeout`). The record's next completion is its outcome then, whatever it is; until it comes the
     /// record is in flight, and no second timeout is armed.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Effect, Options, Outcome, Output};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    /// use std::time::Duration;
+    ///
+    /// let options = Options::ordered().timeout(Duration::from_millis(10)).build()?;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(options).asking_on_timeout();
+    /// operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+    /// while operator.next_effect().is_some() {}
+    /// let late = Tick::from_millis(10);
+    /// operator.advance(late);
+    /// while let Some(effect) = operator.next_effect() {
+    ///     if let Effect::TimedOut { entry, attempt } = effect {
+    ///         operator.complete(entry, attempt, Ok(0), late);
+    ///     }
+    /// }
+    /// assert!(matches!(operator.next_output(), Some(Output::Record { outcome: Outcome::Completed(0), .. })));
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     #[must_use]
     pub const fn asking_on_timeout(mut self) -> Self {
         self.asks_on_timeout = true;

@@ -6,6 +6,36 @@ use std::time::Duration;
 use crate::retry::{Retry, RetryBudget};
 
 /// The order in which records leave.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Effect, NeverRetry, Options, Order, Output};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// /// How 1, 2 and 3 leave that are answered in the order 3, 2, 1; odd and even numbers are the keys.
+/// fn leaving(order: Order) -> Result<Vec<u32>, asyncio::OptionsError> {
+///     let (now, parity) = (Tick::ZERO, |n: &u32| Some(n % 2));
+///     let options = Options::with_order(order).max_in_flight_per_key(2).build()?;
+///     let mut operator = AsyncWaitOperator::<u32, u32, String, _, _>::with(options, parity, NeverRetry);
+///     for n in 1..=3 {
+///         operator.push(StreamElement::Record(Record::new(n)), now).unwrap();
+///     }
+///     let started: Vec<Effect> = std::iter::from_fn(|| operator.next_effect()).collect();
+///     for effect in started.into_iter().rev() {
+///         let Effect::Start { entry, attempt } = effect else { continue };
+///         operator.complete(entry, attempt, Ok(0), now);
+///     }
+///     let outputs = std::iter::from_fn(|| operator.next_output());
+///     Ok(outputs.map(|output| match output {
+///         Output::Record { input, .. } => input.value,
+///         _ => 0,
+///     }).collect())
+/// }
+///
+/// assert_eq!(leaving(Order::Ordered)?, [1, 2, 3]);
+/// assert_eq!(leaving(Order::Unordered)?, [3, 2, 1]);
+/// assert_eq!(leaving(Order::Keyed)?, [2, 1, 3]);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// As they came (Flink: `ORDERED`).
@@ -21,6 +51,25 @@ pub enum Order {
 ///
 /// The operator itself does none of it but the first: it says the policy with the [outcome](crate::Outcome::Failed), and
 /// whoever takes the output routes the record by it. (Flink has the first only: a failure fails the task.)
+///
+/// ```
+/// use asyncio::{FailurePolicy, FailureReason};
+///
+/// /// What somebody who takes the output does with a record that has failed.
+/// fn route(record: &str, reason: &FailureReason<String>, policy: FailurePolicy) -> Result<String, String> {
+///     match policy {
+///         FailurePolicy::Fail => Err(format!("the job fails: {record}: {reason}")),
+///         FailurePolicy::Drop => Ok("nothing goes on".to_owned()),
+///         FailurePolicy::Keep => Ok(format!("goes on: {record} without an answer")),
+///         FailurePolicy::DeadLetter => Ok(format!("dead letter: {record}: {reason}")),
+///     }
+/// }
+///
+/// let dead = route("order 7", &FailureReason::Timeout, FailurePolicy::DeadLetter);
+/// assert_eq!(dead.unwrap(), "dead letter: order 7: the async call timed out");
+/// ```
+///
+/// A stream does this by itself: see [`AsyncWaitExt`](crate::AsyncWaitExt).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FailurePolicy {
     /// The failure ends the work. The outcome leaves at once, whatever the order, and from then on the operator refuses
@@ -160,6 +209,20 @@ impl Options {
 pub(crate) const LONGEST: Duration = Duration::from_nanos(u64::MAX);
 
 /// Options not yet checked.
+///
+/// ```
+/// use asyncio::{Options, OptionsError, Retry};
+/// use std::time::Duration;
+///
+/// let pause = Duration::from_millis(100);
+/// let retrying = Options::keyed().max_in_flight_per_key(2).retry(Retry::FixedDelay { max_retries: 3, delay: pause });
+/// // Retries without an end in time are refused.
+/// assert_eq!(retrying.clone().build(), Err(OptionsError::RetryWithoutTimeout));
+/// let options = retrying.timeout(Duration::from_secs(30)).attempt_timeout(Duration::from_secs(2)).build()?;
+/// assert_eq!(options.timeout(), Some(Duration::from_secs(30)));
+/// assert_eq!(options.name(), "async wait operator");
+/// # Ok::<(), OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "options are checked by `build`"]
 pub struct OptionsBuilder(Options);
@@ -280,6 +343,18 @@ impl OptionsBuilder {
 }
 
 /// Options that make no sense. Nothing was built.
+///
+/// ```
+/// use asyncio::{Options, OptionsError, Retry};
+/// use std::time::Duration;
+///
+/// let error = Options::ordered().capacity(0).build().unwrap_err();
+/// assert_eq!(error, OptionsError::Capacity(0));
+/// assert_eq!(error.to_string(), "capacity is 0: it must be at least 1 and below 2^32 - 1");
+///
+/// let error = Options::ordered().timeout(Duration::ZERO).build().unwrap_err();
+/// assert_eq!(error.to_string(), "timeout is zero: give a positive duration, or none to wait without limit");
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionsError {
     /// No room for a single element, or for more than can be numbered.

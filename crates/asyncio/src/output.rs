@@ -4,6 +4,32 @@ use crate::options::FailurePolicy;
 use runtime_core::{Barrier, Record, Tick, Watermark, WatermarkStatus, element::LatencyMarker};
 
 /// One element that leaves the operator.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Effect, Options, Output};
+/// use runtime_core::{EpochMillis, LatencyMarker, Record, StreamElement, Tick, Watermark, WatermarkStatus};
+///
+/// let now = Tick::ZERO;
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::unordered().build()?);
+/// for element in [
+///     StreamElement::Record(Record::at(7, EpochMillis(1_000))),
+///     StreamElement::Watermark(Watermark(EpochMillis(1_000))),
+///     StreamElement::Status(WatermarkStatus::Idle),
+///     StreamElement::LatencyMarker(LatencyMarker { marked_at: EpochMillis(0), subtask: 0 }),
+/// ] {
+///     operator.push(element, now).unwrap();
+/// }
+/// // The probe overtakes; the others wait for the record.
+/// assert!(matches!(operator.next_output(), Some(Output::LatencyMarker(_))));
+/// assert!(operator.next_output().is_none());
+/// let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+/// operator.complete(entry, attempt, Ok(49), now);
+/// let Some(Output::Record { input, attempts, .. }) = operator.next_output() else { panic!("it leaves") };
+/// assert_eq!((input.timestamp, attempts.count), (Some(EpochMillis(1_000)), 1));
+/// assert_eq!(operator.next_output(), Some(Output::Watermark(Watermark(EpochMillis(1_000)))));
+/// assert_eq!(operator.next_output(), Some(Output::Status(WatermarkStatus::Idle)));
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output<I, R, E> {
     /// A record has its outcome.
@@ -26,6 +52,29 @@ pub enum Output<I, R, E> {
 }
 
 /// How a record ended. Every record that was taken in ends in exactly one outcome.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CallError, Effect, FailurePolicy, FailureReason, Options, Outcome, Output};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let now = Tick::ZERO;
+/// let options = Options::ordered().on_failure(FailurePolicy::Keep).build()?;
+/// let mut operator = AsyncWaitOperator::<u32, u32, &str>::new(options);
+/// for n in [1, 2] {
+///     operator.push(StreamElement::Record(Record::new(n)), now).unwrap();
+/// }
+/// while let Some(Effect::Start { entry, attempt }) = operator.next_effect() {
+///     let odd = operator.input(entry).is_some_and(|record| record.value % 2 == 1);
+///     operator.complete(entry, attempt, if odd { Err(CallError::Error("odd")) } else { Ok(20) }, now);
+/// }
+/// let outcomes = std::iter::from_fn(|| operator.next_output()).map(|output| match output {
+///     Output::Record { outcome, .. } => outcome,
+///     other => panic!("only records were pushed: {other:?}"),
+/// });
+/// let failed = Outcome::Failed { reason: FailureReason::Error("odd"), policy: FailurePolicy::Keep };
+/// assert_eq!(outcomes.collect::<Vec<_>>(), [failed, Outcome::Completed(20)]);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome<R, E> {
     /// A call answered.
@@ -40,6 +89,15 @@ pub enum Outcome<R, E> {
 }
 
 /// Why a record has failed.
+///
+/// ```
+/// use asyncio::{CallError, FailureReason};
+///
+/// // It says what has happened to the record; the last attempt's error is one of the reasons.
+/// assert_eq!(FailureReason::<String>::Timeout.to_string(), "the async call timed out");
+/// assert_eq!(FailureReason::Error("404").to_string(), "404");
+/// assert_eq!(FailureReason::from(CallError::<String>::AttemptTimeout), FailureReason::AttemptTimeout);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FailureReason<E> {
     /// The budget of the whole record ran out.
@@ -89,6 +147,21 @@ impl<E> From<CallError<E>> for FailureReason<E> {
 }
 
 /// How one attempt went wrong.
+///
+/// ```
+/// use asyncio::{CallError, Verdict};
+///
+/// /// As a predicate: what is worth another attempt.
+/// fn judge(outcome: &Result<u32, CallError<u16>>) -> Verdict {
+///     match outcome {
+///         Err(CallError::Error(429 | 503) | CallError::AttemptTimeout | CallError::HandleDropped) => Verdict::Retry,
+///         // The other errors would come again, or are never judged.
+///         Ok(_) | Err(_) => Verdict::Final,
+///     }
+/// }
+/// assert_eq!(judge(&Err(CallError::Error(503))), Verdict::Retry);
+/// assert_eq!(judge(&Err(CallError::Error(404))), Verdict::Final);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError<E> {
     /// The call ended with an error.
@@ -128,6 +201,26 @@ impl<E> CallError<E> {
 }
 
 /// The calls made for one record.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CallError, Effect, Options, Output, Retry};
+/// use runtime_core::{Record, StreamElement, Tick};
+/// use std::time::Duration;
+///
+/// let retry = Retry::FixedDelay { max_retries: 1, delay: Duration::from_millis(30) };
+/// let options = Options::ordered().timeout(Duration::from_secs(1)).retry(retry).build()?;
+/// let mut operator = AsyncWaitOperator::<u32, u32, &str>::new(options);
+/// operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+/// for (now, result) in [(Tick::ZERO, Err(CallError::Error("busy"))), (Tick::from_millis(30), Ok(10))] {
+///     operator.advance(now);
+///     let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+///     operator.complete(entry, attempt, result, now);
+/// }
+/// let Some(Output::Record { attempts, .. }) = operator.next_output() else { panic!("it leaves") };
+/// assert_eq!(attempts.count, 2);
+/// assert_eq!(attempts.last_at.since(attempts.first_at).as_millis(), 30);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempts {
     /// How many, those before a restore included. A record that shared the call of an equal one counts that one's.

@@ -14,6 +14,25 @@ use crate::output::CallError;
 /// complete it. Dropped without a completion it completes the attempt with [`CallError::HandleDropped`], so that a lost
 /// callback leaves nobody waiting (Flink waits for the timeout, if any). A completion hands its value over and wakes the
 /// owner; nothing is emitted in the caller's stack. After the operator is gone it does nothing.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CallError, CompletionInbox, Effect, Options};
+/// # use runtime_core::{Record, StreamElement, Tick};
+///
+/// # let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+/// # for n in [1, 2] { operator.push(StreamElement::Record(Record::new(n)), Tick::ZERO).unwrap(); }
+/// # let mut next = || match operator.next_effect() { Some(Effect::Start { entry, .. }) => entry, _ => panic!("two start") };
+/// # let (first, second) = (next(), next());
+/// let mut inbox = CompletionInbox::<u32, String>::new();
+/// let result = inbox.handle(first, 1);
+/// std::thread::spawn(move || result.complete(10)).join().unwrap();
+/// drop(inbox.handle(second, 1));
+///
+/// let mut came = Vec::new();
+/// inbox.deliver(|entry, _attempt, result| came.push((entry, result)));
+/// assert_eq!(came, [(first, Ok(10)), (second, Err(CallError::HandleDropped))]);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[must_use = "a result future that is dropped completes its attempt with an error"]
 pub struct ResultFuture<R, E> {
     home: Arc<Shared<R, E>>,
@@ -68,6 +87,14 @@ impl<R, E> ResultFuture<R, E> {
 
     /// The call has answered with what `supplier` will make of it on the operator's thread (Flink: the `CollectionSupplier`
     /// of 2.1): for work that must not burden the thread of the callback. Its error counts as the call's; a panic is final.
+    ///
+    /// ```
+    /// # use asyncio::{CompletionInbox, ResultFuture};
+    /// # fn answered(body: Vec<u8>, result: ResultFuture<u32, std::num::ParseIntError>) {
+    /// // In the client's callback: the body is read where the operator lives.
+    /// result.complete_by(move || String::from_utf8_lossy(&body).parse());
+    /// # }
+    /// ```
     pub fn complete_by(&self, supplier: impl FnOnce() -> Result<R, E> + Send + 'static) {
         self.put(Answer::Supplier(Box::new(supplier)));
     }

@@ -10,6 +10,28 @@ use crate::options::{FailurePolicy, LONGEST, OptionsError};
 use crate::output::{CallError, FailureReason};
 
 /// How often and after which pause a call is made again (Flink: `AsyncRetryStrategies`).
+///
+/// ```
+/// use asyncio::Retry;
+/// use std::time::Duration;
+///
+/// let retry = Retry::ExponentialDelay {
+///     max_retries: 5,
+///     initial: Duration::from_millis(100),
+///     max: Duration::from_secs(1),
+///     multiplier: 2.0,
+///     jitter: 0.0,
+///     seed: 0,
+/// };
+/// let pauses: Vec<u128> = (1..=5).map(|attempt| retry.delay(attempt, 0).as_millis()).collect();
+/// assert_eq!(pauses, [100, 200, 400, 800, 1_000]);
+/// // Five calls beyond the first, six in all.
+/// assert!(retry.can_retry(5) && !retry.can_retry(6));
+///
+/// let fixed = Retry::FixedDelay { max_retries: 2, delay: Duration::from_millis(50) };
+/// assert_eq!(fixed.delay(2, 0), Duration::from_millis(50));
+/// assert!(!Retry::None.can_retry(1));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Retry {
     /// Never.
@@ -117,6 +139,31 @@ fn grown(duration: Duration, factor: f64) -> Duration {
 /// Each record's first attempt pays `per_record` in, each retry takes one out, and there is never more in it than
 /// `reserve`, with which it begins. So while a service is down, at most so many retries are made for each record that
 /// fails, and a service that recovers is not held down by them.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CallError, Effect, FailurePolicy, Options, Retry, RetryBudget};
+/// use runtime_core::{Record, StreamElement, Tick};
+/// use std::time::Duration;
+///
+/// let now = Tick::ZERO;
+/// let options = Options::unordered()
+///     .timeout(Duration::from_secs(30))
+///     .retry(Retry::FixedDelay { max_retries: 3, delay: Duration::from_secs(1) })
+///     .retry_budget(RetryBudget { per_record: 0.0, reserve: 2 })
+///     .on_failure(FailurePolicy::DeadLetter)
+///     .build()?;
+/// let mut operator = AsyncWaitOperator::<u32, u32, &str>::new(options);
+/// for n in 0..10 {
+///     operator.push(StreamElement::Record(Record::new(n)), now).unwrap();
+/// }
+/// while let Some(Effect::Start { entry, attempt }) = operator.next_effect() {
+///     operator.complete(entry, attempt, Err(CallError::Error("down")), now);
+/// }
+/// // Two of ten may be tried again, the others have failed.
+/// let figures = operator.figures(now);
+/// assert_eq!((figures.failures, figures.retries_refused), (8, 8));
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryBudget {
     /// Retries that each record pays for, 0 to 1000: 0.2 allows one retry for every five records.
@@ -152,6 +199,28 @@ impl RetryAllowance {
 }
 
 /// What is to become of an attempt's outcome while retries are left.
+///
+/// ```
+/// use asyncio::{CallError, Verdict};
+/// use std::time::Duration;
+///
+/// enum ServiceError {
+///     Busy { retry_after: Option<Duration> },
+///     NotFound,
+/// }
+///
+/// let judge = |outcome: &Result<String, CallError<ServiceError>>| match outcome {
+///     // An empty answer may be filled a little later.
+///     Ok(answer) if answer.is_empty() => Verdict::Retry,
+///     Err(CallError::Error(ServiceError::Busy { retry_after })) => {
+///         retry_after.map_or(Verdict::Retry, Verdict::RetryAfter)
+///     }
+///     Ok(_) | Err(_) => Verdict::Final,
+/// };
+/// let busy = ServiceError::Busy { retry_after: Some(Duration::from_secs(2)) };
+/// assert_eq!(judge(&Err(CallError::Error(busy))), Verdict::RetryAfter(Duration::from_secs(2)));
+/// # assert_eq!(judge(&Err(CallError::Error(ServiceError::NotFound))), Verdict::Final);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is the record's outcome.
@@ -167,6 +236,37 @@ pub enum Verdict {
 /// It is asked only while the strategy allows another attempt, never about the budget's own end, about a call that
 /// panicked or never began, and never after the end of input. An outcome that is not retried passes through unchanged.
 /// A predicate that panics makes the outcome a final failure with the panic's text.
+///
+/// ```
+/// use asyncio::{CallError, FailurePolicy, FailureReason, RetryPredicate, Verdict};
+///
+/// #[derive(Debug, PartialEq)]
+/// enum BillingError {
+///     Busy,
+///     Duplicate,
+/// }
+///
+/// /// Busy is retried; what was billed before is left out, whatever the options say of other failures.
+/// struct Billing;
+///
+/// impl<R> RetryPredicate<R, BillingError> for Billing {
+///     fn judge(&self, outcome: &Result<R, CallError<BillingError>>) -> Verdict {
+///         match outcome {
+///             Err(CallError::Error(BillingError::Busy) | CallError::AttemptTimeout) => Verdict::Retry,
+///             _ => Verdict::Final,
+///         }
+///     }
+///
+///     fn policy(&self, reason: &FailureReason<BillingError>, options: FailurePolicy) -> FailurePolicy {
+///         match reason {
+///             FailureReason::Error(BillingError::Duplicate) => FailurePolicy::Drop,
+///             _ => options,
+///         }
+///     }
+/// }
+/// # let duplicate = FailureReason::Error(BillingError::Duplicate);
+/// # assert_eq!(RetryPredicate::<u32, _>::policy(&Billing, &duplicate, FailurePolicy::Fail), FailurePolicy::Drop);
+/// ```
 pub trait RetryPredicate<R, E> {
     /// What is to become of this outcome.
     fn judge(&self, outcome: &Result<R, CallError<E>>) -> Verdict;
@@ -188,6 +288,15 @@ where
 }
 
 /// Any error is worth another attempt (Flink: `HAS_EXCEPTION`).
+///
+/// ```
+/// use asyncio::{CallError, NeverRetry, RetryErrors, RetryPredicate, Verdict};
+///
+/// let failed = Err::<u32, _>(CallError::Error("down"));
+/// assert_eq!(RetryErrors.judge(&failed), Verdict::Retry);
+/// assert_eq!(RetryErrors.judge(&Ok::<u32, CallError<&str>>(0)), Verdict::Final);
+/// assert_eq!(NeverRetry.judge(&failed), Verdict::Final);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RetryErrors;
 
@@ -198,6 +307,8 @@ impl<R, E> RetryPredicate<R, E> for RetryErrors {
 }
 
 /// Nothing is worth another attempt, whatever the strategy.
+///
+/// The example is at [`RetryErrors`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NeverRetry;
 

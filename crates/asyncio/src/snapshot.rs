@@ -112,6 +112,21 @@ impl<I> Snapshot<I> {
     }
 
     /// The elements in order, unit by unit.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Options};
+    /// use runtime_core::{EpochMillis, Record, StreamElement, Tick, Watermark};
+    ///
+    /// let mut operator = AsyncWaitOperator::<&str, u32, String>::new(Options::unordered().build()?);
+    /// operator.push(StreamElement::Record(Record::new("apple")), Tick::ZERO).unwrap();
+    /// operator.push(StreamElement::Watermark(Watermark(EpochMillis(5))), Tick::ZERO).unwrap();
+    /// let snapshot = operator.snapshot().unwrap().cloned();
+    /// let elements: Vec<_> = snapshot.elements().collect();
+    /// assert_eq!(elements[0], StreamElement::Record(Record::new(&"apple")));
+    /// assert_eq!(elements[1], StreamElement::Watermark(Watermark(EpochMillis(5))));
+    /// assert_eq!(snapshot.attempts().collect::<Vec<_>>(), [1]);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn elements(&self) -> impl Iterator<Item = StreamElement<&I>> + '_ {
         self.units.iter().flat_map(|unit| &unit.elements).map(Stored::element)
     }
@@ -144,6 +159,18 @@ impl<I: Clone> Snapshot<&I> {
 }
 
 /// A snapshot was not restored.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Options, RestoreError};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().name("prices").build()?);
+/// operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+/// let snapshot = operator.snapshot().unwrap().cloned();
+/// let refused = operator.restore(snapshot, Tick::ZERO);
+/// assert_eq!(refused, Err(RestoreError::NotFresh { operator: "prices".to_owned() }));
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// The operator has taken something in before, which stored elements must not come after.

@@ -16,6 +16,39 @@ use crate::panics::text_of;
 ///
 /// The calls are tasks of their own: they make progress however seldom the operator is driven. (A call polled only when
 /// somebody asks for the next result stands still while that somebody is slow: futures-rs#2387.)
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CompletionInbox, Effect, Options, Outcome, Output, SpawnedCalls};
+/// use runtime_core::time::{Clock, TokioClock};
+/// use runtime_core::{Record, StreamElement};
+/// use tokio::runtime::Handle;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), asyncio::OptionsError> {
+/// let clock = TokioClock::start();
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+/// let (mut inbox, mut calls) = (CompletionInbox::new(), SpawnedCalls::new());
+/// operator.push(StreamElement::Record(Record::new(21)), clock.now()).unwrap();
+/// while let Some(effect) = operator.next_effect() {
+///     match effect {
+///         Effect::Start { entry, attempt } => {
+///             let n = operator.input(entry).map_or(0, |record| record.value);
+///             calls.spawn(&Handle::current(), &mut inbox, entry, attempt, async move { Ok(n * 2) });
+///         }
+///         Effect::Abandon { entry, attempt } => calls.abandon(entry, attempt),
+///         // Only an operator that was told to ask about timeouts asks.
+///         Effect::TimedOut { .. } => {}
+///     }
+/// }
+/// inbox.wait().await;
+/// inbox.deliver(|entry, attempt, result| {
+///     calls.completed(entry, attempt);
+///     operator.complete(entry, attempt, result, clock.now());
+/// });
+/// assert!(matches!(operator.next_output(), Some(Output::Record { outcome: Outcome::Completed(42), .. })));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct SpawnedCalls {
     /// By the entry's place. A place is taken again only after its record has left.

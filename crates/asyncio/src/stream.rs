@@ -156,6 +156,25 @@ impl<St: Stream + ?Sized> AsyncWaitExt for St {}
 ///
 /// New calls start, retries begin and deadlines are judged when it is polled. A call that has completed in time is never
 /// taken for late because the consumer was.
+///
+/// ```
+/// use asyncio::{AsyncWaitExt, Options};
+/// use futures::{StreamExt, stream};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), asyncio::OptionsError> {
+/// let options = Options::unordered().timeout(Duration::from_secs(1)).build()?;
+/// let mut lengths = stream::iter(["one", "three"]).async_wait(options, |word: &&str| {
+///     let length = word.len();
+///     async move { Ok::<_, std::convert::Infallible>(length) }
+/// });
+/// assert_eq!(lengths.next().await.unwrap().unwrap(), 3);
+/// // What it is doing, at any time.
+/// println!("{:?}", lengths.operator().figures(lengths.now()));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct AsyncWait<St, C, S = NoKey, P = RetryErrors>
 where

@@ -9,6 +9,23 @@ use crate::output::Output;
 use crate::queue::Control;
 
 /// An element that was not taken in. Nothing has changed; it may be offered again.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Options, RefusedReason};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let now = Tick::ZERO;
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().capacity(1).build()?);
+/// operator.push(StreamElement::Record(Record::new(1)), now).unwrap();
+/// let refused = operator.push(StreamElement::Record(Record::new(2)), now).unwrap_err();
+/// assert_eq!(refused.reason, RefusedReason::Full);
+/// assert_eq!(refused.element.into_record().unwrap().value, 2);
+///
+/// operator.end_of_input(now);
+/// let refused = operator.push(StreamElement::Record(Record::new(3)), now).unwrap_err();
+/// assert_eq!(refused.reason, RefusedReason::Ended);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the element was not taken in: {reason}")]
 pub struct Refused<I> {
@@ -19,6 +36,8 @@ pub struct Refused<I> {
 }
 
 /// Why an element was not taken in.
+///
+/// The example is at [`Refused`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedReason {
     /// Every place is taken, or parked elements come first; offer it again when output has left.

@@ -17,6 +17,34 @@ use crate::panics::text_of;
 use crate::retry::{Retry, RetryPredicate, Verdict};
 
 /// What whoever drives the operator has to do.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, Effect, Options, Retry};
+/// use runtime_core::{Record, StreamElement, Tick};
+/// use std::time::Duration;
+///
+/// let options = Options::ordered()
+///     .timeout(Duration::from_millis(20))
+///     .attempt_timeout(Duration::from_millis(10))
+///     .retry(Retry::FixedDelay { max_retries: 1, delay: Duration::from_millis(5) })
+///     .build()?;
+/// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(options).asking_on_timeout();
+/// operator.push(StreamElement::Record(Record::new(7)), Tick::ZERO).unwrap();
+/// let mut seen = Vec::new();
+/// // No call is ever answered.
+/// for millis in [0, 10, 15, 20] {
+///     operator.advance(Tick::from_millis(millis));
+///     while let Some(effect) = operator.next_effect() {
+///         seen.push(match effect {
+///             Effect::Start { attempt, .. } => format!("{millis}: start {attempt}"),
+///             Effect::Abandon { attempt, .. } => format!("{millis}: abandon {attempt}"),
+///             Effect::TimedOut { .. } => format!("{millis}: what now?"),
+///         });
+///     }
+/// }
+/// assert_eq!(seen, ["0: start 1", "10: abandon 1", "15: start 2", "20: what now?"]);
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Make a call about the [input](AsyncWaitOperator::input) of this entry and hand in its

@@ -16,6 +16,8 @@ use crate::output::CallError;
 use crate::retry::RetryPredicate;
 
 /// What has become of a record that was [offered](AsyncWaitOperator::offer).
+///
+/// The example is at [`offer`](AsyncWaitOperator::offer).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offered<I, R> {
     /// It has passed: it was answered at once and next to leave.

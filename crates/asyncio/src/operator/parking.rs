@@ -36,6 +36,20 @@ impl<I> From<Control> for Parked<I> {
 
 /// No snapshot was taken: a record has failed under [`FailurePolicy::Fail`](crate::FailurePolicy::Fail), and a snapshot
 /// without it would lose it. The way out is the last snapshot before it.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, CallError, Effect, Options};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let now = Tick::ZERO;
+/// let mut operator = AsyncWaitOperator::<u32, u32, &str>::new(Options::ordered().name("prices").build()?);
+/// operator.push(StreamElement::Record(Record::new(1)), now).unwrap();
+/// let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+/// operator.complete(entry, attempt, Err(CallError::Error("gone")), now);
+/// assert!(operator.has_failed());
+/// assert_eq!(operator.snapshot().unwrap_err().operator, "prices");
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{operator}` takes no snapshot after a failed record: a restore would lose the record; restore an earlier one"
@@ -149,8 +163,30 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// whole budget and all its retries, before any new input. The attempts that were made before count on in
     /// [`CallContext::attempt`](crate::CallContext::attempt) and [`Attempts::count`](crate::Attempts::count).
     ///
-    /// Order, capacity, timeouts and retries of this operator need not be those of the one that was stored. Of several
-    /// subtasks' snapshots the watermarks are [merged](Snapshot::merged).
+    /// Order, capacity, timeouts and retries of this operator need not be those of the one that was stored. Where the
+    /// snapshots of several subtasks were [combined](Snapshot::combined), a watermark stands only where every one of them
+    /// has passed it, and statuses are left out.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Effect, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// let now = Tick::ZERO;
+    /// let mut before = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().capacity(5).build()?);
+    /// for n in 1..=5 {
+    ///     before.push(StreamElement::Record(Record::new(n)), now).unwrap();
+    /// }
+    /// let stored = before.snapshot().unwrap().cloned();
+    ///
+    /// // With fewer places all are restored none the less.
+    /// let mut after = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().capacity(2).build()?);
+    /// after.restore(stored, now).unwrap();
+    /// assert_eq!((after.len(), after.parked()), (2, 3));
+    /// // The call was in flight at the snapshot; this is the second one about the record.
+    /// let Some(Effect::Start { entry, attempt: 1 }) = after.next_effect() else { panic!("it starts") };
+    /// assert_eq!(after.context(entry).unwrap().attempt(), 2);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -16,6 +16,26 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     /// that have come free.
     ///
     /// Budgets come first: a record whose budget has ended gets no other attempt, however late the clock is looked at.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, FailureReason, Options, Outcome, Output};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    /// use std::time::Duration;
+    ///
+    /// let options = Options::ordered().timeout(Duration::from_millis(10)).build()?;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(options);
+    /// operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+    /// while operator.next_effect().is_some() {}
+    /// assert_eq!(operator.next_wakeup(), Some(Tick::from_millis(10)));
+    /// operator.advance(Tick::from_millis(9));
+    /// assert!(operator.next_output().is_none());
+    /// operator.advance(Tick::from_millis(10));
+    /// let Some(Output::Record { outcome: Outcome::Failed { reason, .. }, .. }) = operator.next_output() else {
+    ///     panic!("its time is over");
+    /// };
+    /// assert_eq!(reason, FailureReason::Timeout);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn advance(&mut self, now: Tick) {
         let now = self.at(now);
         self.arm();
@@ -45,6 +65,30 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     /// called once more at once, and that attempt's outcome stands, like those of the attempts that run.
     ///
     /// Go on driving the operator until [`is_drained`](Self::is_drained). Timers still fire.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, CallError, Effect, Options, Retry};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    /// use std::time::Duration;
+    ///
+    /// let now = Tick::ZERO;
+    /// let options = Options::ordered()
+    ///     .timeout(Duration::from_secs(7_200))
+    ///     .retry(Retry::FixedDelay { max_retries: 5, delay: Duration::from_secs(3_600) })
+    ///     .build()?;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, &str>::new(options);
+    /// operator.push(StreamElement::Record(Record::new(1)), now).unwrap();
+    /// let Some(Effect::Start { entry, attempt: 1 }) = operator.next_effect() else { panic!("it starts") };
+    /// operator.complete(entry, 1, Err(CallError::Error("busy")), now);
+    /// assert!(operator.next_effect().is_none(), "it pauses for an hour");
+    ///
+    /// operator.end_of_input(now);
+    /// assert_eq!(operator.next_effect(), Some(Effect::Start { entry, attempt: 2 }));
+    /// operator.complete(entry, 2, Ok(10), now);
+    /// assert!(operator.next_output().is_some());
+    /// assert!(operator.is_drained());
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn end_of_input(&mut self, now: Tick) {
         if self.ended {
             return;
@@ -141,6 +185,21 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
 
     /// Gives up everything that is held: nothing of it leaves any more, and later completions are ignored. The calls that
     /// run are abandoned through [`next_effect`](Self::next_effect).
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Effect, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// let now = Tick::ZERO;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+    /// operator.push(StreamElement::Record(Record::new(1)), now).unwrap();
+    /// let Some(Effect::Start { entry, attempt }) = operator.next_effect() else { panic!("it starts") };
+    /// operator.close();
+    /// assert_eq!(operator.next_effect(), Some(Effect::Abandon { entry, attempt }));
+    /// assert!(!operator.complete(entry, attempt, Ok(1), now));
+    /// assert!(operator.next_output().is_none());
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn close(&mut self) {
         self.ended = true;
         self.unarmed = None;

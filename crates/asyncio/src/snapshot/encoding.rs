@@ -32,6 +32,17 @@ const IDLE: u8 = 3;
 const ACTIVE: u8 = 4;
 
 /// A snapshot could not be written. No bytes of it are left.
+///
+/// ```
+/// use asyncio::{AsyncWaitOperator, EncodeError, Options};
+/// use runtime_core::{Record, StreamElement, Tick};
+///
+/// let mut operator = AsyncWaitOperator::<&str, u32, String>::new(Options::ordered().name("prices").build()?);
+/// operator.push(StreamElement::Record(Record::new("apple")), Tick::ZERO).unwrap();
+/// let error = operator.snapshot().unwrap().encode(|_, _| Err("no space")).unwrap_err();
+/// assert_eq!(error, EncodeError::Value { operator: "prices".to_owned(), index: 0, error: "no space" });
+/// # Ok::<(), asyncio::OptionsError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError<X> {
     /// The value of a record could not be written.
@@ -57,6 +68,18 @@ pub enum EncodeError<X> {
 }
 
 /// Bytes could not be read as a snapshot. Nothing was restored.
+///
+/// ```
+/// use asyncio::{DecodeError, Snapshot};
+///
+/// let read = |bytes: &[u8]| bytes.try_into().map(u32::from_le_bytes).map_err(|error| error.to_string());
+/// assert_eq!(Snapshot::decode(b"something else", read), Err(DecodeError::NotASnapshot));
+/// assert_eq!(
+///     Snapshot::decode(b"AWAITOPS\x01\x00", read),
+///     Err(DecodeError::Truncated { offset: 10, wanted: 2 })
+/// );
+/// assert_eq!(Snapshot::decode(b"AWAITOPS\x09\x00", read), Err(DecodeError::Version { found: 9, known: 1 }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError<X> {
     /// The bytes do not begin like a snapshot.

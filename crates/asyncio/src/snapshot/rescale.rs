@@ -10,7 +10,8 @@ use super::encoding::LAST_NUMBER;
 use super::{Snapshot, Stored, Unit};
 
 impl<I> Snapshot<I> {
-    /// The units of all these together, for one operator that takes over from several.
+    /// The units of all these together, for one operator that takes over from several. Their watermarks are brought
+    /// together when it is [restored](crate::AsyncWaitOperator::restore).
     ///
     /// ```
     /// # use asyncio::{AsyncWaitOperator, Options, Snapshot};

@@ -11,6 +11,8 @@ use crate::inbox::CompletionInbox;
 use crate::output::CallError;
 
 /// What a call is made with.
+///
+/// [`Calls`] has an example.
 pub struct Outlet<'a, R, E> {
     /// Where its completion goes when it is not ready at once.
     pub inbox: &'a mut CompletionInbox<R, E>,
@@ -31,6 +33,48 @@ impl<R, E> std::fmt::Debug for Outlet<'_, R, E> {
 ///
 /// All methods are called in the thread that polls the stream. A panic of the user's function is caught here, where it
 /// becomes the record's error.
+///
+/// ```
+/// use asyncio::{AsyncWaitExt, AsyncWaitOperator, CallContext, CallError, Calls, EntryId, Options, Outlet};
+/// use futures::{StreamExt, stream};
+/// use std::task::Poll;
+///
+/// /// Small numbers are known; the others are worked out in a task.
+/// struct Squares;
+///
+/// impl Calls<u64> for Squares {
+///     type Output = u64;
+///     type Error = String;
+///
+///     fn start(
+///         &mut self,
+///         n: &u64,
+///         entry: EntryId,
+///         attempt: u32,
+///         _context: impl FnOnce() -> CallContext,
+///         outlet: &mut Outlet<'_, u64, String>,
+///     ) -> Poll<Result<u64, CallError<String>>> {
+///         let n = *n;
+///         if n < 10 {
+///             return Poll::Ready(Ok(n * n));
+///         }
+///         let result = outlet.inbox.handle(entry, attempt);
+///         outlet.runtime.spawn(async move { result.complete(n * n) });
+///         Poll::Pending
+///     }
+///
+///     // The task is short: let it run, its result is ignored.
+///     fn abandon(&mut self, _entry: EntryId, _attempt: u32) {}
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), asyncio::OptionsError> {
+/// let operator = AsyncWaitOperator::new(Options::ordered().build()?);
+/// let squares = stream::iter([12, 3]).async_wait_on(operator, Squares);
+/// assert_eq!(squares.map(|square| square.unwrap()).collect::<Vec<_>>().await, [144, 9]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Calls<I> {
     /// What a call answers.
     type Output;

@@ -18,6 +18,37 @@ use crate::panics::text_of;
 type Boxed<R, E> = Pin<Box<dyn Future<Output = Result<R, E>> + Send>>;
 
 /// An opened [`AsyncFunction`]. Each call has a copy of its input, since calls outlive the moment in which they are made.
+///
+/// ```
+/// use asyncio::{AsyncFunction, AsyncWaitExt, AsyncWaitOperator, CallContext, FunctionCalls, FunctionContext};
+/// use asyncio::{OnTimeout, Options};
+/// use futures::{StreamExt, stream};
+/// use std::time::Duration;
+///
+/// struct Prices;
+///
+/// impl AsyncFunction<&'static str> for Prices {
+///     type Output = u32;
+///     type Error = String;
+///
+///     async fn call(&self, product: &&'static str, _: &CallContext) -> Result<u32, String> {
+///         if *product == "apple" { Ok(199) } else { std::future::pending().await }
+///     }
+///
+///     fn timeout(&self, _product: &&'static str, _: &CallContext) -> OnTimeout<u32, String> {
+///         OnTimeout::Complete(0)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = Options::ordered().timeout(Duration::from_millis(500)).build()?;
+/// let calls = FunctionCalls::open(Prices, &FunctionContext::of(&options))?;
+/// let prices = stream::iter(["apple", "cherry"]).async_wait_on(AsyncWaitOperator::new(options), calls);
+/// assert_eq!(prices.map(|price| price.unwrap()).collect::<Vec<_>>().await, [199, 0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct FunctionCalls<I, F: AsyncFunction<I>> {
     function: Arc<F>,
     futures: FutureCalls<Shared<F>, Boxed<F::Output, F::Error>>,

@@ -20,6 +20,8 @@ use crate::spawned::SpawnedCalls;
 
 /// Calls by an `async` closure, `FnMut(&I) -> impl Future<Output = Result<R, E>>`, or by one that also takes the
 /// [`CallContext`].
+///
+/// Made by [`new`](FutureCalls::new) or [`with_context`](FutureCalls::with_context), which has an example.
 pub struct FutureCalls<F, Fut> {
     call: F,
     /// Where the next call is polled for the first time; empty. A call that is ready by that leaves the box for the next.
@@ -34,14 +36,20 @@ impl<F, Fut> fmt::Debug for FutureCalls<F, Fut> {
 }
 
 /// A closure that is told the input alone.
+///
+/// Made by [`FutureCalls::new`].
 #[derive(Debug)]
 pub struct Plain<F>(F);
 
 /// A closure that is told the context, too.
+///
+/// Made by [`FutureCalls::with_context`].
 #[derive(Debug)]
 pub struct WithContext<F>(F);
 
 /// Makes the future of one attempt.
+///
+/// Nothing to implement: [`Plain`] and [`WithContext`] are the two ways, and [`FutureCalls`] makes them.
 pub trait MakeCall<I, Fut> {
     #[doc(hidden)]
     fn make(&mut self, input: &I, context: impl FnOnce() -> CallContext) -> Fut;
