@@ -140,6 +140,8 @@ impl<R, E> CompletionInbox<R, E> {
     }
 
     /// Hands each completion that has come to `take`, in the order in which they came. Says how many there were.
+    ///
+    /// The example is at [`SpawnedCalls`](crate::SpawnedCalls), which is to be told of each completion, too.
     pub fn deliver(&mut self, mut take: impl FnMut(EntryId, u32, Result<R, CallError<E>>)) -> usize {
         // The buffers change places, so that neither side allocates once both have grown.
         std::mem::swap(&mut self.shared.lock().completions, &mut self.drained);

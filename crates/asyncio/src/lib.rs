@@ -121,7 +121,8 @@
 //! A [`KeySelector`], which may be a closure, names the key of a record in [keyed order](AsyncWaitExt::async_wait_with);
 //! a record without key waits for nobody. Whatever the order, each record also has an [`IdempotencyKey`]: the same for all
 //! its attempts, also after a restore. Give it to a service that must not act twice, and give each operator that may ask
-//! the same service a [scope](OptionsBuilder::idempotency_scope) of its own. Calls are made *at least* once.
+//! the same service, each subtask counted, a [scope](OptionsBuilder::idempotency_scope) of its own. Calls are made *at
+//! least* once.
 //!
 //! # Ways to make calls
 //!

@@ -237,12 +237,25 @@ impl OptionsBuilder {
 
     /// The budget of one record, all attempts and pauses included, counted from the start of its first attempt: waiting
     /// for a slot or for its key does not count. Unless said otherwise there is none.
+    ///
+    /// ```
+    /// use asyncio::Options;
+    /// use std::time::Duration;
+    ///
+    /// let limit: Option<Duration> = None; // from a configuration
+    /// assert_eq!(Options::ordered().timeout(limit).build()?.timeout(), None);
+    /// let thirty = Options::ordered().timeout(Duration::from_secs(30)).build()?;
+    /// assert_eq!(thirty.timeout(), Some(Duration::from_secs(30)));
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn timeout(mut self, budget: impl Into<Option<Duration>>) -> Self {
         self.0.timeout = budget.into();
         self
     }
 
     /// The time of one attempt. An attempt that exceeds it counts as an error that a retry may help with.
+    ///
+    /// The example is at [`Effect`](crate::Effect).
     pub fn attempt_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.0.attempt_timeout = limit.into();
         self
@@ -276,6 +289,22 @@ impl OptionsBuilder {
 
     /// How many calls of one key run at a time in keyed order; 1 unless said otherwise. With more than one, records of
     /// the key still leave in order.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, NeverRetry, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// for (limit, started) in [(1, 1), (2, 2)] {
+    ///     let options = Options::keyed().max_in_flight_per_key(limit).build()?;
+    ///     let one_key = |_: &u32| Some("all");
+    ///     let mut operator = AsyncWaitOperator::<u32, u32, String, _, _>::with(options, one_key, NeverRetry);
+    ///     for n in 1..=3 {
+    ///         operator.push(StreamElement::Record(Record::new(n)), Tick::ZERO).unwrap();
+    ///     }
+    ///     assert_eq!(operator.in_flight(), started);
+    /// }
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub const fn max_in_flight_per_key(mut self, calls: usize) -> Self {
         self.0.max_in_flight_per_key = calls;
         self
@@ -293,14 +322,33 @@ impl OptionsBuilder {
         self
     }
 
-    /// Sets this operator's idempotency keys apart from those of others: give each operator that may ask the same service
-    /// a number of its own, and keep it through restarts. 0 unless said otherwise.
+    /// Sets this operator's idempotency keys apart from those of others: give each operator that may ask the same service,
+    /// and each of its subtasks, a number of its own, and keep it through restarts. 0 unless said otherwise.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Effect, IdempotencyKey, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// /// The key of the first record of an operator.
+    /// fn first_key(scope: u64) -> Result<IdempotencyKey, asyncio::OptionsError> {
+    ///     let options = Options::ordered().idempotency_scope(scope).build()?;
+    ///     let mut operator = AsyncWaitOperator::<u32, u32, String>::new(options);
+    ///     operator.push(StreamElement::Record(Record::new(1)), Tick::ZERO).unwrap();
+    ///     let Some(Effect::Start { entry, .. }) = operator.next_effect() else { panic!("it starts") };
+    ///     Ok(operator.context(entry).unwrap().idempotency_key())
+    /// }
+    /// assert_eq!(first_key(1)?, first_key(1)?);
+    /// assert_ne!(first_key(1)?, first_key(2)?);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub const fn idempotency_scope(mut self, scope: u64) -> Self {
         self.0.idempotency_scope = scope;
         self
     }
 
     /// The options, if they make sense.
+    ///
+    /// The example is at [`OptionsError`].
     ///
     /// # Errors
     ///

@@ -76,11 +76,28 @@ impl<R, E> ResultFuture<R, E> {
     }
 
     /// The call has failed with this error (Flink: `completeExceptionally`).
+    ///
+    /// ```
+    /// # use asyncio::ResultFuture;
+    /// # fn called_back(result: ResultFuture<String, u16>, status: u16, body: String) {
+    /// match status {
+    ///     200 => result.complete(body),
+    ///     status => result.complete_exceptionally(status),
+    /// }
+    /// # }
+    /// ```
     pub fn complete_exceptionally(&self, error: E) {
         self.put(Answer::Result(Err(CallError::Error(error))));
     }
 
     /// The call has ended, either way.
+    ///
+    /// ```
+    /// # use asyncio::ResultFuture;
+    /// # fn called_back(result: ResultFuture<u32, std::num::ParseIntError>, body: String) {
+    /// result.complete_with_result(body.parse());
+    /// # }
+    /// ```
     pub fn complete_with_result(&self, result: Result<R, E>) {
         self.put(Answer::Result(result.map_err(CallError::Error)));
     }

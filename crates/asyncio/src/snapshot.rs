@@ -140,6 +140,18 @@ impl<I> Snapshot<I> {
     }
 
     /// The same with other values.
+    ///
+    /// ```
+    /// # use asyncio::{AsyncWaitOperator, Options};
+    /// # use runtime_core::{Record, StreamElement, Tick};
+    /// # let mut operator = AsyncWaitOperator::<String, u32, String>::new(Options::ordered().build()?);
+    /// # operator.push(StreamElement::Record(Record::new("7".to_owned())), Tick::ZERO).unwrap();
+    /// # let stored_as_text = operator.snapshot().unwrap().cloned();
+    /// // What another version of the program has stored.
+    /// let numbers = stored_as_text.map(|text: String| text.parse::<u32>().unwrap_or(0));
+    /// assert_eq!(numbers.elements().next(), Some(StreamElement::Record(Record::new(&7))));
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     #[must_use]
     pub fn map<J>(self, mut value: impl FnMut(I) -> J) -> Snapshot<J> {
         let units = self.units.into_iter().map(|Unit { next_sequence, elements }| Unit {

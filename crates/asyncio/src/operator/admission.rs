@@ -66,6 +66,20 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// [snapshot](Self::snapshot) before pushing it. (Flink forwards a status at once; here it keeps its place like a
     /// watermark, since otherwise it would announce idleness ahead of watermarks that still wait.)
     ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().capacity(2).build()?);
+    /// let mut input = (1..=10).map(|n| StreamElement::Record(Record::new(n)));
+    /// while operator.is_available() {
+    ///     let Some(element) = input.next() else { break };
+    ///     operator.push(element, Tick::ZERO).unwrap();
+    /// }
+    /// assert_eq!((operator.len(), input.count()), (2, 8));
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Gives the element back when the operator is full, when [parked](Self::park) elements wait, or when its input has

@@ -11,6 +11,18 @@ use crate::queue::{Control, Next};
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Takes out the next element that may leave, which frees its place. Take as many at a time as suits; a bounded run
     /// lets other work come in between.
+    ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Options, Output};
+    /// use runtime_core::{EpochMillis, StreamElement, Tick, Watermark};
+    ///
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+    /// operator.push(StreamElement::Watermark(Watermark(EpochMillis(7))), Tick::ZERO).unwrap();
+    /// assert_eq!(operator.len(), 1);
+    /// assert!(matches!(operator.next_output(), Some(Output::Watermark(_))));
+    /// assert!(operator.is_empty());
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
     pub fn next_output(&mut self) -> Option<Output<I, R, E>> {
         self.emit(
             |input, outcome, attempts| Output::Record { input, outcome, attempts },

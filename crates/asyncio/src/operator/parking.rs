@@ -125,6 +125,25 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Nothing is drained or waited for. With the snapshot of what comes before the operator, taken at the same barrier, it
     /// holds every record once.
     ///
+    /// ```
+    /// use asyncio::{AsyncWaitOperator, Effect, Options};
+    /// use runtime_core::{Record, StreamElement, Tick};
+    ///
+    /// let now = Tick::ZERO;
+    /// let mut operator = AsyncWaitOperator::<u32, u32, String>::new(Options::ordered().build()?);
+    /// for n in [1, 2] {
+    ///     operator.push(StreamElement::Record(Record::new(n)), now).unwrap();
+    /// }
+    /// while let Some(Effect::Start { entry, attempt }) = operator.next_effect() {
+    ///     operator.complete(entry, attempt, Ok(0), now);
+    /// }
+    /// // Both are done. The first has left, the second would be asked again.
+    /// operator.next_output();
+    /// let stored = operator.snapshot().unwrap().cloned();
+    /// assert_eq!(stored.elements().collect::<Vec<_>>(), [StreamElement::Record(Record::new(&2))]);
+    /// # Ok::<(), asyncio::OptionsError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Refused after a record has failed under [`FailurePolicy::Fail`](crate::FailurePolicy::Fail).
