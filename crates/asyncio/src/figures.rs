@@ -9,7 +9,7 @@ use crate::entry::{Entry, EntryId};
 use crate::key::KeySelector;
 use crate::operator::AsyncWaitOperator;
 
-/// Counts since the operator was made, and what it holds now.
+/// Counts since the operator was made, and what it holds now. (Flink has none of its own: FLINK-22438, FLINK-34046.)
 ///
 /// ```
 /// use asyncio::{AsyncWaitOperator, Effect, Options};

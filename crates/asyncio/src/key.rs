@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-/// Says which key a record has. A closure `Fn(&I) -> Option<K>` is one.
+/// Says which key a record has (Flink: `KeySelector`). A closure `Fn(&I) -> Option<K>` is one.
 ///
 /// A record without key is neither held in order nor counted against the limit of a key.
 ///

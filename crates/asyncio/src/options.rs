@@ -228,15 +228,16 @@ pub(crate) const LONGEST: Duration = Duration::from_nanos(u64::MAX);
 pub struct OptionsBuilder(Options);
 
 impl OptionsBuilder {
-    /// Elements in the operator: pending and completed records, watermarks and statuses. At least 1; 100 unless said
-    /// otherwise. Each costs the memory of its input, and later of its result.
+    /// Elements in the operator: pending and completed records, watermarks and statuses (Flink: the same, and the same
+    /// default). At least 1; 100 unless said otherwise. Each costs the memory of its input, and later of its result.
     pub const fn capacity(mut self, elements: usize) -> Self {
         self.0.capacity = elements;
         self
     }
 
     /// The budget of one record, all attempts and pauses included, counted from the start of its first attempt: waiting
-    /// for a slot or for its key does not count. Unless said otherwise there is none.
+    /// for a slot or for its key does not count, and after a restore it starts anew (Flink: FLIP-232). Unless said
+    /// otherwise there is none.
     ///
     /// ```
     /// use asyncio::Options;

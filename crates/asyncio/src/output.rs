@@ -51,7 +51,8 @@ pub enum Output<I, R, E> {
     Barrier(Barrier),
 }
 
-/// How a record ended. Every record that was taken in ends in exactly one outcome.
+/// How a record ended. Every record that was taken in ends in exactly one outcome. (Flink: a collection of results, or
+/// the task fails.)
 ///
 /// ```
 /// use asyncio::{AsyncWaitOperator, CallError, Effect, FailurePolicy, FailureReason, Options, Outcome, Output};

@@ -14,7 +14,7 @@ pub use encoding::{DecodeError, EncodeError};
 
 use crate::context::Identity;
 
-/// The elements that one or several operators held at a barrier.
+/// The elements that one or several operators held at a barrier (Flink: the list state `_async_wait_operator_state_`).
 ///
 /// ```
 /// use asyncio::{AsyncWaitOperator, Options, Snapshot};

@@ -33,7 +33,7 @@ use crate::retry::{RetryErrors, RetryPredicate};
 use engine::Engine;
 use timing::Timing;
 
-/// Asynchronous waiting for every stream, on tokio.
+/// Asynchronous waiting for every stream, on tokio (Flink: `AsyncDataStream`).
 pub trait AsyncWaitExt: Stream {
     /// Makes a call for every input and gives the results in the order that `options` say.
     ///

@@ -60,7 +60,8 @@ pub struct SnapshotRefused {
 }
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
-    /// Takes in an element whether or not there is room, for a snapshot that must not wait for any. With room it is as if
+    /// Takes in an element whether or not there is room, for a snapshot that must not wait for any (Flink: FLINK-34704,
+    /// where it does). With room it is as if
     /// [pushed](Self::push); without, it is parked, and starts before whatever is pushed later.
     ///
     /// Who parks bounds what is parked: it counts against no capacity.
@@ -119,7 +120,8 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         }
     }
 
-    /// What is held, as it was taken in and in that order, parked elements last. Never a result: after a restore the calls
+    /// What is held, as it was taken in and in that order, parked elements last (Flink: `snapshotState`, which has no order
+    /// within a segment). Never a result: after a restore the calls
     /// are made again, so calls are made *at least* once, and what has left is not in the snapshot.
     ///
     /// Nothing is drained or waited for. With the snapshot of what comes before the operator, taken at the same barrier, it

@@ -62,7 +62,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     }
 
     /// Tells that no further element will come. Nothing is retried from now on: records that pause before a retry are
-    /// called once more at once, and that attempt's outcome stands, like those of the attempts that run.
+    /// called once more at once, and that attempt's outcome stands, like those of the attempts that run (Flink: `endInput`,
+    /// which makes a further attempt for some that run, too).
     ///
     /// Go on driving the operator until [`is_drained`](Self::is_drained). Timers still fire.
     ///
@@ -183,8 +184,8 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         self.ended && self.is_empty()
     }
 
-    /// Gives up everything that is held: nothing of it leaves any more, and later completions are ignored. The calls that
-    /// run are abandoned through [`next_effect`](Self::next_effect).
+    /// Gives up everything that is held: nothing of it leaves any more, and later completions are ignored (Flink: `close`
+    /// does not drain either, FLINK-14230). The calls that run are abandoned through [`next_effect`](Self::next_effect).
     ///
     /// ```
     /// use asyncio::{AsyncWaitOperator, Effect, Options};
