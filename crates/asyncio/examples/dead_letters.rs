@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use asyncio::{
-    AsyncWaitExt, AsyncWaitOperator, CallContext, CallError, FailurePolicy, FailureReason,
-    FutureCalls, NoKey, Options, Retry, RetryPredicate, Verdict,
+    AsyncWaitExt, AsyncWaitOperator, CallContext, CallError, FailurePolicy, FailureReason, FutureCalls,
+    NoKey, Options, Retry, RetryPredicate, Verdict,
 };
 use futures::{StreamExt, stream};
 
@@ -68,18 +68,17 @@ pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
     let options = Options::unordered()
         .timeout(Duration::from_millis(500))
         .retry(Retry::FixedDelay { max_retries: 2, delay: Duration::from_millis(5) })
+        .retry_after_end(true)
         .on_failure(FailurePolicy::DeadLetter)
         .build()?;
     let calls =
         FutureCalls::with_context(|order: &u32, context: CallContext| bill(*order, context.attempt()));
     let operator = AsyncWaitOperator::with(options, NoKey, Judge);
-    // The source stays open, as a queue would: once its input has ended, an operator retries nothing any more.
-    let source = stream::iter(1..=ORDERS).chain(stream::pending());
-    let mut results = source.async_wait_on(operator, calls);
+    let mut results = stream::iter(1..=ORDERS).async_wait_on(operator, calls);
 
     let (mut billed, mut kept, mut dead) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-    while billed.len() + kept.len() + dead.len() < ORDERS as usize {
-        let first_time = match results.next().await.ok_or("a result is missing")? {
+    while let Some(result) = results.next().await {
+        let first_time = match result {
             Ok(amount) => billed.insert(amount / 100),
             Err(failed) if failed.policy == FailurePolicy::Keep => kept.insert(failed.input),
             Err(failed) => dead.insert(failed.input, failed).is_none(),

@@ -63,7 +63,8 @@ pub(crate) fn run() -> Result<String, Box<dyn Error>> {
     let options = Options::ordered().capacity(5).timeout(Duration::from_millis(200));
     let mut operator = AsyncWaitOperator::new(options.on_failure(FailurePolicy::Keep).build()?);
     let mut inbox = CompletionInbox::new();
-    inbox.register(&Waker::from(Arc::new(Unpark(thread::current()))));
+    // It is empty: nothing has been called yet.
+    let _ = inbox.register(&Waker::from(Arc::new(Unpark(thread::current()))));
 
     let (mut inputs, mut text, mut next) = ((1..=RECORDS).peekable(), String::new(), 1);
     while !operator.is_drained() {

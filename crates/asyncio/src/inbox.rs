@@ -170,6 +170,7 @@ impl<R, E> CompletionInbox<R, E> {
     /// already: then nobody is woken for them.
     ///
     /// The example `without_tokio` of this crate wakes a thread by it.
+    #[must_use = "completions that are there already wake nobody"]
     pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.shared.lock();
         match &mut state.waker {

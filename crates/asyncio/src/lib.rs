@@ -114,7 +114,7 @@
 //!
 //! **At the end of the input nothing is retried any more** (as in Flink): who pauses is called once more at once, and the
 //! outcomes of running attempts stand. A short finite source, which ends before its first answer has come, therefore sees
-//! no retries at all.
+//! no retries at all, unless [`retry_after_end`](OptionsBuilder::retry_after_end) lets them go on.
 //!
 //! # Keys and idempotency keys
 //!

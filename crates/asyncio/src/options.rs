@@ -106,6 +106,7 @@ pub struct Options {
     attempt_timeout: Option<Duration>,
     retry: Retry,
     retry_budget: Option<RetryBudget>,
+    retry_after_end: bool,
     max_in_flight_per_key: usize,
     on_failure: FailurePolicy,
     name: Cow<'static, str>,
@@ -137,6 +138,7 @@ impl Options {
             attempt_timeout: None,
             retry: Retry::None,
             retry_budget: None,
+            retry_after_end: false,
             max_in_flight_per_key: 1,
             on_failure: FailurePolicy::Fail,
             name: Cow::Borrowed("async wait operator"),
@@ -178,6 +180,12 @@ impl Options {
     #[must_use]
     pub const fn retry_budget(&self) -> Option<RetryBudget> {
         self.retry_budget
+    }
+
+    /// Whether retries go on after the end of input.
+    #[must_use]
+    pub const fn retry_after_end(&self) -> bool {
+        self.retry_after_end
     }
 
     /// How many calls of one key run at a time.
@@ -285,6 +293,15 @@ impl OptionsBuilder {
     /// ```
     pub fn retry_budget(mut self, budget: impl Into<Option<RetryBudget>>) -> Self {
         self.0.retry_budget = budget.into();
+        self
+    }
+
+    /// Whether retries and their pauses go on after the [end of input](crate::AsyncWaitOperator::end_of_input). Unless said
+    /// otherwise they do not, as in Flink: a pausing record is called once more at once, and so a source that ends makes
+    /// its last records hurry. Say `true` for a finite source whose records should all have their retries; the end then
+    /// waits for them, at most as long as their budgets.
+    pub const fn retry_after_end(mut self, goes_on: bool) -> Self {
+        self.0.retry_after_end = goes_on;
         self
     }
 

@@ -239,6 +239,12 @@ where
         &self.engine.operator
     }
 
+    /// Everything the operator tells, as of now.
+    #[must_use]
+    pub fn report(&self) -> crate::Report {
+        self.engine.operator.report(self.now())
+    }
+
     /// The time by the clock that drives the operator; zero before the first poll.
     #[must_use]
     pub fn now(&self) -> runtime_core::Tick {

@@ -215,7 +215,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
     #[inline]
     pub(super) fn judge(&self, attempt: u32, result: &Result<R, CallError<E>>) -> Judged {
         let retry = self.options.retry();
-        if *retry == Retry::None || self.ended || !retry.can_retry(attempt) {
+        let hurries = self.ended && !self.options.retry_after_end();
+        if *retry == Retry::None || hurries || !retry.can_retry(attempt) {
             return Judged::Final;
         }
         if result.as_ref().is_err_and(|error| !error.may_be_retried()) {

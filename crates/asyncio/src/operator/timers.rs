@@ -63,7 +63,8 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
 
     /// Tells that no further element will come. Nothing is retried from now on: records that pause before a retry are
     /// called once more at once, and that attempt's outcome stands, like those of the attempts that run (Flink: `endInput`,
-    /// which makes a further attempt for some that run, too).
+    /// which makes a further attempt for some that run, too). Unless
+    /// [`retry_after_end`](crate::OptionsBuilder::retry_after_end) lets retries go on.
     ///
     /// Go on driving the operator until [`is_drained`](Self::is_drained). Timers still fire.
     ///
@@ -97,6 +98,9 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         let now = self.at(now);
         self.arm();
         self.ended = true;
+        if self.options.retry_after_end() {
+            return;
+        }
         self.retries.clear();
         let pausing = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Backoff));
         let mut pausing: Vec<EntryId> = pausing.map(|(id, _)| id).collect();

@@ -102,7 +102,8 @@ impl EnrichStep {
         let key = FieldKey(options.key.clone());
         let operator = AsyncWaitOperator::with(operator_options(&options)?, key, Retryable);
         let inbox = CompletionInbox::new();
-        inbox.register(&Waker::from(Arc::new(WakeTask(wake))));
+        // It is empty: nothing has been called yet.
+        let _ = inbox.register(&Waker::from(Arc::new(WakeTask(wake))));
         let running = SpawnedCalls::new();
         Ok(Self { options, index, operator, call, running, inbox, io, unfit: 0, not_made: 0 })
     }
@@ -117,7 +118,12 @@ impl EnrichStep {
 
     /// Takes in what has come from running calls, then lets time pass: an answer that came in time is not late.
     pub(crate) fn begin_turn(&mut self, cx: &Context) -> bool {
-        let moved = self.inbox.deliver_to(&mut self.operator, cx.now) > 0;
+        let (operator, running) = (&mut self.operator, &mut self.running);
+        let moved = self.inbox.deliver(|entry, attempt, result| {
+            running.completed(entry, attempt);
+            operator.complete(entry, attempt, result, cx.now);
+        });
+        let moved = moved > 0;
         self.operator.advance(cx.now);
         self.run_effects(cx);
         moved

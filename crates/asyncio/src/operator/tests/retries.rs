@@ -240,3 +240,21 @@ fn a_call_that_fails_at_once_is_retried_within_the_budget() {
     assert_eq!(driver.out(), [format!("FAIL 1: {BUDGET}")]);
     assert_eq!(driver.calls(1), 3);
 }
+
+#[test]
+fn retries_go_on_after_the_end_of_input_where_the_options_say_so() {
+    for order in BOTH {
+        let options = Options::with_order(order).timeout(ms(100)).retry(fixed(2, 10)).retry_after_end(true);
+        let mut driver = Driver::new(options);
+        driver.record(1);
+        driver.err(1, "E");
+        driver.end();
+        assert_eq!(driver.calls(1), 1, "it pauses");
+        driver.tick(10);
+        driver.err(1, "E");
+        driver.tick(20);
+        driver.ok(1, &[10]);
+        assert_eq!((driver.calls(1), driver.out()), (3, vec!["10@1".to_owned()]));
+        assert!(driver.operator.is_drained());
+    }
+}
