@@ -102,7 +102,10 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
             return;
         }
         self.retries.clear();
-        let pausing = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Backoff));
+        // A record whose budget has ended gets no other attempt here either: its timeout is due.
+        let pausing = self.entries.iter().filter(|(_, entry)| {
+            matches!(entry.state, State::Backoff) && !self.budget_has_ended(entry.first_at)
+        });
         let mut pausing: Vec<EntryId> = pausing.map(|(id, _)| id).collect();
         pausing.sort_unstable_by_key(|id| id.sequence);
         for id in pausing {
@@ -132,12 +135,15 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         self.conclude(id.slot, outcome, now);
     }
 
-    /// The first of those that follow this record, and still wait, leads the others from now on.
+    /// The first of those that follow this record, and still wait, leads the others from now on. One whose budget has ended
+    /// too only waits for its timeout.
     fn lead_on(&mut self, id: EntryId, now: Tick) {
         let mut followers = self.resign(id.slot);
         while let Some(next) = followers.pop_front() {
-            let waits = |entry: &&_| matches!(entry, State::Following);
-            if self.entries.find(next).map(|entry| &entry.state).filter(waits).is_none() {
+            let waits = self.entries.find(next).is_some_and(|entry| {
+                matches!(entry.state, State::Following) && !self.budget_has_ended(entry.first_at)
+            });
+            if !waits {
                 continue;
             }
             if let (Some(coalescing), Some(input)) =
@@ -146,21 +152,17 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
                 let _ = coalescing.follows(&input.value, next);
                 coalescing.lead(next.slot, followers);
             }
-            // One whose own budget ends in this moment leads without a call: it times out next.
-            if !self.is_over(next, now) {
-                self.start(next.slot, now);
-            }
-            return;
+            return self.start(next.slot, now);
         }
-    }
-
-    fn is_over(&self, id: EntryId, now: Tick) -> bool {
-        let ends = self.options.timeout().zip(self.entries.find(id));
-        ends.is_some_and(|(timeout, entry)| entry.first_at + timeout <= now)
     }
 }
 
 impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
+    /// Whether the budget of a record that first started then has ended.
+    fn budget_has_ended(&self, first_at: Tick) -> bool {
+        self.options.timeout().is_some_and(|timeout| first_at + timeout <= self.now)
+    }
+
     fn pauses(&self, id: EntryId) -> bool {
         self.entries.find(id).is_some_and(|entry| matches!(entry.state, State::Backoff))
     }
