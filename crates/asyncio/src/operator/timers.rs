@@ -226,6 +226,8 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         if let Some(coalescing) = &mut self.coalescing {
             coalescing.clear();
         }
+        // Parked elements have numbers already, which no later one may get.
+        self.next_sequence += self.parked.len() as u64;
         self.parked.clear();
         self.leaving.clear();
         self.budgets.clear();
