@@ -211,8 +211,10 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         self.ended = true;
         self.unarmed = None;
         self.effects.retain(|effect| matches!(effect, Effect::Abandon { .. }));
-        let running = |state: &State<R, E>| matches!(state, State::InFlight | State::TimedOut);
-        let running = self.entries.iter().filter(|(_, entry)| running(&entry.state));
+        // A record whose budget has ended may have shared its call: then it has none of its own.
+        let running = self.entries.iter().filter(|(_, entry)| {
+            matches!(entry.state, State::InFlight | State::TimedOut) && entry.attempt > 0
+        });
         let mut running: Vec<(EntryId, u32)> = running.map(|(id, entry)| (id, entry.attempt)).collect();
         running.sort_unstable_by_key(|(id, _)| id.sequence);
         for (entry, attempt) in running {
