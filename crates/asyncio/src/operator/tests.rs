@@ -4,6 +4,7 @@ mod backpressure;
 mod basics;
 mod chains;
 mod driver;
+mod ended_budgets;
 mod figures;
 mod finality;
 mod keyed;
