@@ -9,6 +9,7 @@ mod figures;
 mod finality;
 mod keyed;
 mod model;
+mod no_timer_left;
 mod queueing;
 mod restoring;
 mod retries;
