@@ -5,6 +5,7 @@ mod basics;
 mod chains;
 mod driver;
 mod ended_budgets;
+mod exploration;
 mod figures;
 mod finality;
 mod keyed;
