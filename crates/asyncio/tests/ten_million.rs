@@ -26,6 +26,8 @@ const CAPACITY: usize = 1000;
 const KEYS: u64 = 251;
 /// Records between two watermarks.
 const STRETCH: u64 = 97;
+/// Well above what a record, its deadlines and its turn take; far below what is left behind by all that have left.
+const BYTES_A_PLACE: i64 = 1024;
 const BUDGET: Duration = Duration::from_millis(50);
 
 /// The generator of Marsaglia's "Xorshift RNGs".
@@ -45,6 +47,11 @@ fn key_of(value: &u64) -> Option<u64> {
 }
 
 type Operator = AsyncWaitOperator<u64, u64, u8, fn(&u64) -> Option<u64>, RetryErrors>;
+
+/// Each order with watermarks, and one in which a record that is never answered holds up nothing at all: what is kept about
+/// all that has left since its call would pile up there.
+const RUNS: [(Order, bool); 4] =
+    [(Order::Ordered, true), (Order::Unordered, true), (Order::Unordered, false), (Order::Keyed, true)];
 
 /// What has left, checked as it leaves.
 struct Checked {
@@ -97,13 +104,14 @@ struct Run {
     now: Tick,
     next: u64,
     records: u64,
+    watermarks: bool,
     checked: Checked,
 }
 
 impl Run {
     fn take_in(&mut self) {
         while self.next < self.records && self.operator.is_available() {
-            if self.next > 0 && self.next.is_multiple_of(STRETCH) {
+            if self.watermarks && self.next > 0 && self.next.is_multiple_of(STRETCH) {
                 let watermark = Watermark(EpochMillis(self.next as i64));
                 self.operator.push(StreamElement::Watermark(watermark), self.now).unwrap();
             }
@@ -173,7 +181,7 @@ impl Run {
 }
 
 /// Runs so many records; the bytes that were live at the most, and the records that have failed.
-fn run(order: Order, records: u64, seed: u64) -> (i64, u64) {
+fn run((order, watermarks): (Order, bool), records: u64, seed: u64) -> (i64, u64) {
     let checked = Checked::new(order, records);
     let before = memory().live;
     reset_peak();
@@ -184,15 +192,19 @@ fn run(order: Order, records: u64, seed: u64) -> (i64, u64) {
     let operator = Operator::with(options.build().unwrap(), key_of, RetryErrors);
     let running = Vec::with_capacity(2 * CAPACITY);
     let random = Random(seed | 1);
-    let mut run = Run { operator, running, random, now: Tick::ZERO, next: 0, records, checked };
+    let mut run = Run { operator, running, random, now: Tick::ZERO, next: 0, records, watermarks, checked };
+    let mut turns = 0..records;
     while run.next < records {
+        assert!(turns.next().is_some(), "records wait for ever");
         run.turn();
     }
     // The end itself makes a list of what pauses then, which is another one each time.
     let peak = memory().peak - before;
+    assert!(peak < BYTES_A_PLACE * CAPACITY as i64, "{order:?}: {peak} bytes for {CAPACITY} places");
     run.operator.end_of_input(run.now);
     run.carry_out();
     while !run.operator.is_drained() {
+        assert!(turns.next().is_some(), "records never leave");
         run.turn();
     }
     assert_eq!(run.operator.next_wakeup(), None, "no timer is left");
@@ -210,22 +222,22 @@ fn ten_million_records_leave_once_in_order_and_in_flat_memory() {
     let seed: u64 =
         std::env::var("ASYNCIO_SEED").map_or(1, |text| text.parse().expect("ASYNCIO_SEED is a number"));
     println!("ASYNCIO_SEED={seed}");
-    for order in [Order::Ordered, Order::Unordered, Order::Keyed] {
-        let (after_one, _) = run(order, 1_000_000, seed);
-        let (after_ten, failed) = run(order, 10_000_000, seed);
+    for kind in RUNS {
+        let (after_one, _) = run(kind, 1_000_000, seed);
+        let (after_ten, failed) = run(kind, 10_000_000, seed);
         println!(
-            "{order:?}: {after_one} bytes at most for 1 million records, {after_ten} for 10 million; {failed} failed"
+            "{kind:?}: {after_one} bytes at most for 1 million records, {after_ten} for 10 million; {failed} failed"
         );
-        assert_eq!(after_one, after_ten, "{order:?}: memory grows with the records");
-        assert!(after_ten < 2 * 1024 * CAPACITY as i64, "{order:?}: {after_ten} bytes for {CAPACITY} places");
+        // Ten times as many records meet a rarer crowd, for which a short list may double.
+        assert!(after_ten <= after_one + after_one / 50, "{kind:?}: memory grows with the records");
     }
 }
 
 #[test]
 fn a_hundred_thousand_records_leave_once_and_in_order() {
-    for order in [Order::Ordered, Order::Unordered, Order::Keyed] {
-        let (bytes, failed) = run(order, 100_000, 1);
-        println!("{order:?}: {bytes} bytes at most; {failed} failed");
+    for kind in RUNS {
+        let (bytes, failed) = run(kind, 100_000, 1);
+        println!("{kind:?}: {bytes} bytes at most; {failed} failed");
         assert!(failed > 0, "some are never answered");
     }
 }

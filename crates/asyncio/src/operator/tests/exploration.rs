@@ -131,12 +131,28 @@ fn records_that_share_calls_end_once_and_in_time_in_every_interleaving() {
     shared_calls().iter().for_each(|(name, scenario, [coarse, _])| explore(name, scenario, *coarse));
 }
 
+fn explore_finely(scenarios: Vec<Named>) {
+    for (name, scenario, [_, fine]) in scenarios {
+        explore(name, &Scenario { fine: true, ..scenario }, fine);
+    }
+}
+
 #[test]
 #[ignore = "minutes"]
-fn records_end_once_and_in_time_whatever_the_operator_carries_on() {
-    let small = own_calls().into_iter().chain(shared_calls());
-    let small = small.map(|(name, scenario, [_, fine])| (name, scenario, fine));
-    for (name, scenario, least) in small.chain(large()) {
+fn records_with_calls_of_their_own_end_once_and_in_time_whatever_is_carried_on() {
+    explore_finely(own_calls());
+}
+
+#[test]
+#[ignore = "minutes"]
+fn records_that_share_calls_end_once_and_in_time_whatever_is_carried_on() {
+    explore_finely(shared_calls());
+}
+
+#[test]
+#[ignore = "minutes"]
+fn records_around_watermarks_looked_at_late_and_fatal_ones_end_once_and_in_time() {
+    for (name, scenario, least) in large() {
         explore(name, &Scenario { fine: true, ..scenario }, least);
     }
 }
