@@ -81,11 +81,6 @@ fn shared_calls() -> Vec<Named> {
             scenario(sharing(Asks::Silent, options(Order::Unordered))),
             [3_270, 14_740],
         ),
-        (
-            "ordered, shared, looked at late",
-            Scenario { late: true, ..scenario(sharing(Asks::Nobody, options(Order::Ordered))) },
-            [6_050, 22_910],
-        ),
     ]
 }
 
@@ -94,6 +89,7 @@ fn large() -> Vec<(&'static str, Scenario, usize)> {
     let plain = |order| scenario(setup(options(order)));
     let fatal = setup(options(Order::Keyed).on_failure(FailurePolicy::Fail));
     let three = || options(Order::Unordered).capacity(3);
+    let shared = Setup { coalesces: true, ..setup(options(Order::Ordered)) };
     let [first, second] = RECORDS.map(Element::Record);
     let inputs = vec![first, Element::Watermark(4), second];
     vec![
@@ -107,6 +103,7 @@ fn large() -> Vec<(&'static str, Scenario, usize)> {
             scenario(Setup { asks: Asks::Silent, ..setup(options(Order::Unordered)) }),
             64_670,
         ),
+        ("ordered, shared, looked at late", Scenario { late: true, ..scenario(shared) }, 22_910),
         ("keyed, fatal", scenario(fatal), 35_840),
         ("keyed, looked at late", Scenario { late: true, ..plain(Order::Keyed) }, 48_260),
         ("unordered, looked at late", Scenario { late: true, ..plain(Order::Unordered) }, 156_640),
