@@ -8,7 +8,7 @@ use crate::tidy::weight::is_heavy;
 use crate::workspace::{cargo, root};
 
 /// The libraries that stand alone.
-const LIBRARIES: [&str; 3] = ["asyncio", "controller-events", "heartbeat"];
+pub(crate) const LIBRARIES: [&str; 3] = ["asyncio", "controller-events", "heartbeat"];
 
 /// Builds and runs each, and looks at its tree.
 ///

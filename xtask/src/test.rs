@@ -30,9 +30,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     steps.run("tests", || succeed(cargo().args(["test", "--workspace"])))?;
     steps.run("outside packages", outside::run)?;
     if args.slow {
-        // Not the documentation: there, `ignore` marks text that is no program.
-        let slow = ["test", "--workspace", "--lib", "--bins", "--tests", "--", "--ignored"];
-        steps.run("slow tests", || succeed(cargo().args(slow)))?;
+        // Not the documentation: there, `ignore` marks text that is no program. The libraries' slow tests are measurements
+        // and long searches, which say nothing without optimisation; those of the others are about processes.
+        let slow = ["--lib", "--tests", "--", "--ignored", "--nocapture"];
+        let (mut libraries, mut others) = (vec!["test", "--release"], vec!["test", "--workspace"]);
+        for library in outside::LIBRARIES {
+            libraries.extend(["--package", library]);
+            others.extend(["--exclude", library]);
+        }
+        steps.run("slow tests of the libraries", || succeed(cargo().args(libraries).args(slow)))?;
+        steps.run("slow tests", || succeed(cargo().args(others).arg("--bins").args(slow)))?;
     }
     steps.summary();
     eprintln!("\neverything passed");
