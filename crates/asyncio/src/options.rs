@@ -1,7 +1,11 @@
 //! The checked options of one operator.
 
+mod error;
+
 use std::borrow::Cow;
 use std::time::Duration;
+
+pub use error::OptionsError;
 
 use crate::retry::{Retry, RetryBudget};
 
@@ -408,148 +412,5 @@ impl OptionsBuilder {
     }
 }
 
-/// Options that make no sense. Nothing was built.
-///
-/// ```
-/// use asyncio::{Options, OptionsError, Retry};
-/// use std::time::Duration;
-///
-/// let error = Options::ordered().capacity(0).build().unwrap_err();
-/// assert_eq!(error, OptionsError::Capacity(0));
-/// assert_eq!(error.to_string(), "capacity is 0: it must be at least 1 and below 2^32 - 1");
-///
-/// let error = Options::ordered().timeout(Duration::ZERO).build().unwrap_err();
-/// assert_eq!(error.to_string(), "timeout is zero: give a positive duration, or none to wait without limit");
-/// ```
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum OptionsError {
-    /// No room for a single element, or for more than can be numbered.
-    #[error("capacity is {0}: it must be at least 1 and below 2^32 - 1")]
-    Capacity(usize),
-    /// A budget of nothing.
-    #[error("timeout is zero: give a positive duration, or none to wait without limit")]
-    ZeroTimeout,
-    /// An attempt of no time.
-    #[error("attempt_timeout is zero: give a positive duration, or none")]
-    ZeroAttemptTimeout,
-    /// A time that no clock can count.
-    #[error("{option} is {duration:?}: it must be below 584 years; give none to wait without limit")]
-    TooLong {
-        /// Which option.
-        option: &'static str,
-        /// What it was.
-        duration: Duration,
-    },
-    /// No call of a key could ever start.
-    #[error("max_in_flight_per_key is 0: it must be at least 1")]
-    ZeroInFlightPerKey,
-    /// Retries without an end in time.
-    #[error("retry needs a timeout: set the budget of one record")]
-    RetryWithoutTimeout,
-    /// A strategy that never retries.
-    #[error("retry.max_retries is 0: it must be at least 1; leave retry out to make one attempt only")]
-    ZeroRetries,
-    /// A retry without a pause.
-    #[error("retry.{0} is zero: give a positive duration")]
-    ZeroDelay(&'static str),
-    /// The longest pause is shorter than the first.
-    #[error("retry.max is {max:?}: it must not be below retry.initial, {initial:?}")]
-    MaxBelowInitial {
-        /// The first pause.
-        initial: Duration,
-        /// The longest pause.
-        max: Duration,
-    },
-    /// Pauses would shrink, or are no number.
-    #[error("retry.multiplier is {0}: it must be a number of at least 1")]
-    Multiplier(f64),
-    /// Retries that are no number, negative, or without bound.
-    #[error("retry_budget.per_record is {0}: it must be a number from 0 to 1000")]
-    RetryBudget(f64),
-    /// A budget for retries that are never made.
-    #[error("retry_budget needs a retry strategy: set retry, or leave the budget out")]
-    RetryBudgetWithoutRetry,
-    /// A part beyond the whole, or none.
-    #[error("retry.jitter is {0}: it must be a number from 0 to 1")]
-    Jitter(f64),
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    fn exponential(initial: Duration, max: Duration, multiplier: f64, jitter: f64) -> Retry {
-        Retry::ExponentialDelay { max_retries: 3, initial, max, multiplier, jitter, seed: 0 }
-    }
-
-    #[test]
-    fn j01_capacity_is_100_unless_said_otherwise() {
-        assert_eq!(Options::ordered().build().unwrap().capacity(), 100);
-    }
-
-    #[test]
-    fn a09_j02_capacity_0_is_refused_by_name() {
-        let error = Options::ordered().capacity(0).build().unwrap_err();
-        assert_eq!(error, OptionsError::Capacity(0));
-        assert!(error.to_string().contains("capacity is 0"), "{error}");
-    }
-
-    #[test]
-    fn e12_retry_without_timeout_is_refused() {
-        let retry = Retry::FixedDelay { max_retries: 1, delay: MS };
-        assert_eq!(Options::ordered().retry(retry).build(), Err(OptionsError::RetryWithoutTimeout));
-    }
-
-    #[test]
-    fn e26_and_its_like_are_refused_each_by_its_own_error() {
-        let timed = || Options::unordered().timeout(MS);
-        let fixed = |max_retries, delay| Retry::FixedDelay { max_retries, delay };
-        let nan = timed().retry(exponential(MS, MS, f64::NAN, 0.0)).build();
-        assert!(matches!(nan, Err(OptionsError::Multiplier(_))));
-        let cases = [
-            (Options::ordered().timeout(Duration::ZERO), OptionsError::ZeroTimeout),
-            (Options::ordered().attempt_timeout(Duration::ZERO), OptionsError::ZeroAttemptTimeout),
-            (Options::keyed().max_in_flight_per_key(0), OptionsError::ZeroInFlightPerKey),
-            (
-                Options::ordered().timeout(Duration::MAX),
-                OptionsError::TooLong { option: "timeout", duration: Duration::MAX },
-            ),
-            (
-                Options::ordered().attempt_timeout(Duration::MAX),
-                OptionsError::TooLong { option: "attempt_timeout", duration: Duration::MAX },
-            ),
-            (
-                timed().retry(fixed(1, Duration::MAX)),
-                OptionsError::TooLong { option: "retry.delay", duration: Duration::MAX },
-            ),
-            (
-                timed().retry(exponential(MS, Duration::MAX, 2.0, 0.0)),
-                OptionsError::TooLong { option: "retry.max", duration: Duration::MAX },
-            ),
-            (
-                timed().retry_budget(RetryBudget { per_record: 0.1, reserve: 1 }),
-                OptionsError::RetryBudgetWithoutRetry,
-            ),
-            (
-                timed().retry(fixed(1, MS)).retry_budget(RetryBudget { per_record: -0.1, reserve: 1 }),
-                OptionsError::RetryBudget(-0.1),
-            ),
-            (timed().retry(fixed(0, MS)), OptionsError::ZeroRetries),
-            (timed().retry(fixed(1, Duration::ZERO)), OptionsError::ZeroDelay("delay")),
-            (timed().retry(exponential(Duration::ZERO, MS, 2.0, 0.0)), OptionsError::ZeroDelay("initial")),
-            (
-                timed().retry(exponential(2 * MS, MS, 2.0, 0.0)),
-                OptionsError::MaxBelowInitial { initial: 2 * MS, max: MS },
-            ),
-            (timed().retry(exponential(MS, MS, 0.5, 0.0)), OptionsError::Multiplier(0.5)),
-            (timed().retry(exponential(MS, MS, f64::INFINITY, 0.0)), OptionsError::Multiplier(f64::INFINITY)),
-            (timed().retry(exponential(MS, MS, 1.0, 1.5)), OptionsError::Jitter(1.5)),
-            (timed().retry(exponential(MS, MS, 1.0, -0.1)), OptionsError::Jitter(-0.1)),
-        ];
-        for (builder, error) in cases {
-            assert_eq!(builder.build(), Err(error));
-        }
-    }
-}
+mod tests;
