@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::entry::EntryId;
 use crate::inbox::CompletionInbox;
@@ -59,7 +59,7 @@ pub struct SpawnedCalls {
 struct Running {
     entry: EntryId,
     attempt: u32,
-    task: AbortHandle,
+    task: JoinHandle<()>,
 }
 
 impl SpawnedCalls {
@@ -91,7 +91,6 @@ impl SpawnedCalls {
                 Err(panic) => handle.fail(CallError::Panicked(text_of(&*panic))),
             }
         });
-        let task = task.abort_handle();
         if self.running.len() <= entry.slot() {
             self.running.resize_with(entry.slot() + 1, || None);
         }
