@@ -37,6 +37,8 @@ async fn master(
                             let outcome = if sent { RpcOutcome::Delivered } else { RpcOutcome::Unreachable };
                             manager.rpc_outcome(&id, &incarnation, outcome, clock.now())
                         }
+                        // The options switch on nothing else.
+                        _ => None,
                     };
                     if let Some(verdict) = verdict {
                         println!("{:>5.1} s  {verdict}", clock.now().since(Tick::ZERO).as_secs_f64());

@@ -3,18 +3,26 @@
 //! The managers alone say *when*; an exchange also says *what to whom*: it keeps a target for each id, fetches payloads
 //! from the listener and hands it those that come in, and brings it the verdicts. It still has no task: the calls it makes
 //! are returned as futures, which the owner awaits where it likes, and whose outcomes it reports back.
+//!
+//! A callback that panics costs what it was called for and nothing else: the panic is caught and counted, and the other
+//! targets are judged and asked all the same (in the original one such error ends the heartbeats of all).
 
+use crate::frame::LivenessFrame;
 use crate::listener::HeartbeatListener;
+use crate::liveness::Liveness;
 use crate::manager::{HeartbeatManager, HeartbeatManagerSender};
 use crate::metrics::HeartbeatMetrics;
-use crate::monitor::{LastHeartbeat, Liveness};
-use crate::outcome::RpcOutcome;
+use crate::monitor::LastHeartbeat;
+use crate::outcome::CallEnd;
+use crate::stamp::HeartbeatHandle;
 use crate::target::{Delivery, HeartbeatTarget};
 use crate::verdict::{Reason, Verdict};
 use crate::watch::{Effect, Monitored, Received, Watch};
 use runtime_core::{EpochMillis, Incarnation, Tick};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A call on its way to a target. The owner awaits `delivery` and reports its outcome with
@@ -43,13 +51,13 @@ impl<K: fmt::Debug, N: fmt::Debug> fmt::Debug for Call<K, N> {
 pub struct HeartbeatExchange<K, L, T, N = Incarnation> {
     own_id: K,
     watch: Watch<K, N>,
-    targets: BTreeMap<K, T>,
+    targets: HashMap<K, T>,
     listener: L,
 }
 
 impl<K, L, T, N> HeartbeatExchange<K, L, T, N>
 where
-    K: Clone + Ord,
+    K: Clone + Eq + Hash,
     N: Clone + Eq,
     L: HeartbeatListener<K, N>,
     T: HeartbeatTarget<K, L::Output>,
@@ -57,13 +65,13 @@ where
     /// The passive side, in the name of `own_id`.
     #[must_use]
     pub fn answering(own_id: K, manager: HeartbeatManager<K, N>, listener: L) -> Self {
-        Self { own_id, watch: manager.into_watch(), targets: BTreeMap::new(), listener }
+        Self { own_id, watch: manager.into_watch(), targets: HashMap::new(), listener }
     }
 
     /// The active side, in the name of `own_id`.
     #[must_use]
     pub fn asking(own_id: K, manager: HeartbeatManagerSender<K, N>, listener: L) -> Self {
-        Self { own_id, watch: manager.into_watch(), targets: BTreeMap::new(), listener }
+        Self { own_id, watch: manager.into_watch(), targets: HashMap::new(), listener }
     }
 
     /// The owner.
@@ -109,11 +117,10 @@ where
             return None;
         }
         if let Some(payload) = payload {
-            self.listener.report_payload(origin, payload);
+            self.shielded(|listener| listener.report_payload(origin, payload));
         }
-        let target = self.targets.get(origin)?;
-        let answer = self.listener.retrieve_payload(origin);
-        let delivery = target.receive_heartbeat(&self.own_id, answer);
+        let answer = self.shielded(|listener| listener.retrieve_payload(origin)).flatten();
+        let delivery = self.targets.get(origin)?.receive_heartbeat(&self.own_id, answer);
         Some(Call { id: origin.clone(), incarnation: incarnation.clone(), delivery })
     }
 
@@ -130,14 +137,25 @@ where
         let received = self.watch.receive_heartbeat(origin, incarnation, now, wall);
         let heard = matches!(received, Received::Applied | Received::Settled | Received::UnknownTarget);
         if let Some(payload) = payload.filter(|_| heard) {
-            self.listener.report_payload(origin, payload);
+            self.shielded(|listener| listener.report_payload(origin, payload));
         }
         received
     }
 
+    /// A liveness frame came in: notes the sign of life and how the peer's main loop is.
+    pub fn receive_frame(&mut self, origin: &K, frame: &LivenessFrame<N>, now: Tick) -> Received {
+        self.watch.receive_frame(origin, frame, now)
+    }
+
+    /// What stamps this life of the target from any thread; `None` if it is not monitored.
+    #[must_use]
+    pub fn handle(&self, id: &K) -> Option<HeartbeatHandle> {
+        self.watch.handle(id)
+    }
+
     /// Notes what became of a [`Call`]; tells the listener if that was one refused call too many.
-    pub fn rpc_outcome(&mut self, id: &K, incarnation: &N, outcome: RpcOutcome, now: Tick) {
-        if let Some(verdict) = self.watch.rpc_outcome(id, incarnation, outcome, now) {
+    pub fn rpc_outcome(&mut self, id: &K, incarnation: &N, end: impl Into<CallEnd>, now: Tick) {
+        if let Some(verdict) = self.watch.rpc_outcome(id, incarnation, end.into(), now) {
             self.notify(&verdict);
         }
     }
@@ -151,14 +169,37 @@ where
             match effect {
                 Effect::Verdict(verdict) => self.notify(&verdict),
                 Effect::Request { id, incarnation } => {
+                    let payload = self.shielded(|listener| listener.retrieve_payload(&id)).flatten();
                     let Some(target) = self.targets.get(&id) else { continue };
-                    let payload = self.listener.retrieve_payload(&id);
                     let delivery = target.request_heartbeat(&self.own_id, payload);
                     calls.push(Call { id, incarnation, delivery });
+                }
+                Effect::Suspect { id, incarnation, .. } => {
+                    self.shielded(|listener| listener.notify_suspect(&id, &incarnation));
+                }
+                Effect::Alive { id, incarnation } => {
+                    self.shielded(|listener| listener.notify_alive(&id, &incarnation));
+                }
+                Effect::OwnStall(length) => {
+                    self.shielded(|listener| listener.notify_own_stall(length));
+                }
+                Effect::CorrelatedLoss { dying, of, until } => {
+                    self.shielded(|listener| listener.notify_correlated_loss(dying, of, until));
                 }
             }
         }
         calls
+    }
+
+    /// The owner has probed something neutral; see [`HeartbeatManager::probed`].
+    pub fn probed(&mut self, reachable: bool, now: Tick) {
+        self.watch.probed(reachable, now);
+    }
+
+    /// Whether the target is alive with a doubt.
+    #[must_use]
+    pub fn is_suspect(&self, id: &K) -> bool {
+        self.watch.is_suspect(id)
     }
 
     /// When to advance next.
@@ -192,9 +233,21 @@ where
     }
 
     fn notify(&mut self, verdict: &Verdict<K, N>) {
-        match verdict.reason {
-            Reason::Timeout => self.listener.notify_heartbeat_timeout(verdict),
-            Reason::Unreachable => self.listener.notify_target_unreachable(verdict),
+        self.shielded(|listener| match verdict.reason {
+            Reason::Timeout => listener.notify_heartbeat_timeout(verdict),
+            Reason::Unreachable => listener.notify_target_unreachable(verdict),
+            Reason::Stuck => listener.notify_target_stuck(verdict),
+        });
+    }
+
+    /// Calls the listener; `None` if it panicked.
+    fn shielded<R>(&mut self, call: impl FnOnce(&mut L) -> R) -> Option<R> {
+        let listener = &mut self.listener;
+        // What the listener left half done is its own; nothing here is touched while it runs.
+        let result = catch_unwind(AssertUnwindSafe(|| call(listener)));
+        if result.is_err() {
+            self.watch.metrics().panics.increment();
         }
+        result.ok()
     }
 }

@@ -49,27 +49,46 @@
 //! What it does not do: it sends nothing, it does not know why a call failed (its caller says so as an [`RpcOutcome`]),
 //! and it does not react to a verdict.
 
+mod correlated;
+mod detector;
 mod exchange;
+mod fence;
+mod frame;
+mod health;
+mod index;
 mod listener;
+mod liveness;
 mod manager;
 mod metrics;
 mod monitor;
 mod options;
 mod outcome;
 mod services;
+mod slab;
 mod spread;
+mod stall;
+mod stamp;
 mod target;
 mod verdict;
 mod watch;
+mod wheel;
 
+pub use correlated::{CorrelatedLoss, Held};
+pub use detector::{Detector, Gaps};
 pub use exchange::{Call, HeartbeatExchange};
+pub use fence::SelfFence;
+pub use frame::{FrameError, LivenessFrame};
+pub use health::LocalHealth;
 pub use listener::HeartbeatListener;
+pub use liveness::Liveness;
 pub use manager::{HeartbeatManager, HeartbeatManagerSender};
 pub use metrics::HeartbeatMetrics;
-pub use monitor::{HeartbeatMonitor, Judgement, LastHeartbeat, Liveness, MonitorState};
+pub use monitor::{HeartbeatMonitor, Judgement, LastHeartbeat, MonitorState};
 pub use options::{HeartbeatOptions, OptionError, OptionWarning};
-pub use outcome::RpcOutcome;
+pub use outcome::{CallEnd, RpcOutcome};
 pub use services::HeartbeatServices;
+pub use stall::OwnStallGuard;
+pub use stamp::HeartbeatHandle;
 pub use target::{Delivery, HeartbeatReceiver, HeartbeatSender, HeartbeatTarget};
-pub use verdict::{Reason, Verdict};
+pub use verdict::{OthersInTrouble, Reason, Verdict};
 pub use watch::{Effect, Monitored, Received};

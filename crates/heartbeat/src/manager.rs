@@ -1,11 +1,16 @@
 //! The two kinds of manager: the passive one answers, the active one also asks.
 
+use crate::frame::LivenessFrame;
+use crate::health::LocalHealth;
+use crate::liveness::Liveness;
 use crate::metrics::HeartbeatMetrics;
-use crate::monitor::{LastHeartbeat, Liveness};
-use crate::outcome::RpcOutcome;
+use crate::monitor::LastHeartbeat;
+use crate::outcome::CallEnd;
+use crate::stamp::HeartbeatHandle;
 use crate::verdict::Verdict;
 use crate::watch::{Effect, Monitored, Received, Watch};
 use runtime_core::{EpochMillis, Incarnation, Tick};
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// Watches targets that ask for heartbeats (Flink: `HeartbeatManagerImpl`). It never starts a call: its owner answers
@@ -53,7 +58,7 @@ pub struct HeartbeatManagerSender<K, N = Incarnation> {
 
 macro_rules! what_both_do {
     ($manager:ident) => {
-        impl<K: Clone + Ord, N: Clone + Eq> $manager<K, N> {
+        impl<K: Clone + Eq + Hash, N: Clone + Eq> $manager<K, N> {
             pub(crate) const fn new(watch: Watch<K, N>) -> Self {
                 Self { watch }
             }
@@ -79,6 +84,13 @@ macro_rules! what_both_do {
                 self.watch.unmonitor_incarnation(id, incarnation)
             }
 
+            /// What stamps this life of the target from any thread, without the manager and without a look-up. `None`
+            /// if it is not monitored.
+            #[must_use]
+            pub fn handle(&self, id: &K) -> Option<HeartbeatHandle> {
+                self.watch.handle(id)
+            }
+
             /// Notes a sign of life, a request or an answer, at `now`; `wall` is for display. Queued heartbeats are to
             /// be noted before [`advance`](Self::advance) is called, for it judges by what it knows.
             pub fn receive_heartbeat(
@@ -91,17 +103,31 @@ macro_rules! what_both_do {
                 self.watch.receive_heartbeat(id, incarnation, now, wall)
             }
 
-            /// Notes what became of a call to a target. The verdict if that was one refused call too many. What belongs to
-            /// a target that is not monitored, or to another life of it, is ignored.
+            /// Notes a liveness frame: a sign of life that tells how the target's main loop is. One of another life, or
+            /// one that is not newer than those before it, is counted and not applied.
+            pub fn receive_frame(&mut self, id: &K, frame: &LivenessFrame<N>, now: Tick) -> Received {
+                self.watch.receive_frame(id, frame, now)
+            }
+
+            /// Notes what became of a call to a target, an [`RpcOutcome`](crate::RpcOutcome) or a [`CallEnd`] that tells
+            /// more. The verdict if that was one refused call too many. What belongs to a target that is not monitored,
+            /// or to another life of it, is ignored.
             #[must_use = "a verdict is said once"]
             pub fn rpc_outcome(
                 &mut self,
                 id: &K,
                 incarnation: &N,
-                outcome: RpcOutcome,
+                end: impl Into<CallEnd>,
                 now: Tick,
             ) -> Option<Verdict<K, N>> {
-                self.watch.rpc_outcome(id, incarnation, outcome, now)
+                self.watch.rpc_outcome(id, incarnation, end.into(), now)
+            }
+
+            /// What is due by `now`, in order: targets to ask (where this manager asks), targets that are lost, that
+            /// are suspects or no longer are, and what the owner should know of itself.
+            #[must_use = "a verdict is said once"]
+            pub fn advance(&mut self, now: Tick) -> Vec<Effect<K, N>> {
+                self.watch.advance(now)
             }
 
             /// When to advance next: never later than the next thing that is due. `None`: nothing is monitored.
@@ -110,10 +136,41 @@ macro_rules! what_both_do {
                 self.watch.next_wakeup()
             }
 
+            /// The owner stood still between the two, as is known by other means than a late
+            /// [`advance`](Self::advance): a machine was suspended whose monotonic clock stood still too. Without
+            /// `own_stall_guard` it changes nothing.
+            pub fn stood_still(&mut self, from: Tick, to: Tick) {
+                self.watch.stood_still(from, to);
+            }
+
+            /// The owner has probed something neutral, a store or another peer: if that is reachable, verdicts that
+            /// are held as a correlated loss fall.
+            pub fn probed(&mut self, reachable: bool, now: Tick) {
+                self.watch.probed(reachable, now);
+            }
+
+            /// How well the owner itself has been of late.
+            #[must_use]
+            pub const fn local_health(&self) -> LocalHealth {
+                self.watch.health()
+            }
+
+            /// Whether the target is alive with a doubt: it is to be given nothing new.
+            #[must_use]
+            pub fn is_suspect(&self, id: &K) -> bool {
+                self.watch.is_suspect(id)
+            }
+
             /// When a target was last heard (Flink: `getLastHeartbeatFrom`).
             #[must_use]
             pub fn last_heartbeat(&self, id: &K) -> LastHeartbeat {
                 self.watch.last_heartbeat(id)
+            }
+
+            /// Says what the wall clock shows at `now`, for what is displayed. Only an owner that stamps through
+            /// handles alone needs to.
+            pub fn set_wall_clock(&mut self, now: Tick, wall: EpochMillis) {
+                self.watch.anchor(now, wall);
             }
 
             /// What can be shown of a target; `None` if it is not monitored.
@@ -122,7 +179,7 @@ macro_rules! what_both_do {
                 self.watch.liveness(id, now)
             }
 
-            /// The targets by id, those that were judged and not yet dropped included.
+            /// The targets in no particular order, those that were judged and not yet dropped included.
             pub fn targets(&self) -> impl Iterator<Item = (&K, &N)> + '_ {
                 self.watch.targets()
             }
@@ -149,24 +206,3 @@ macro_rules! what_both_do {
 
 what_both_do!(HeartbeatManager);
 what_both_do!(HeartbeatManagerSender);
-
-impl<K: Clone + Ord, N: Clone + Eq> HeartbeatManager<K, N> {
-    /// The targets whose timeout has come by `now`, by deadline.
-    #[must_use = "a verdict is said once"]
-    pub fn advance(&mut self, now: Tick) -> Vec<Verdict<K, N>> {
-        let verdict = |effect| match effect {
-            Effect::Verdict(verdict) => Some(verdict),
-            // A manager without an interval has no requests.
-            Effect::Request { .. } => None,
-        };
-        self.watch.advance(now).into_iter().filter_map(verdict).collect()
-    }
-}
-
-impl<K: Clone + Ord, N: Clone + Eq> HeartbeatManagerSender<K, N> {
-    /// What is due by `now`, in order: targets to ask, and targets that are lost.
-    #[must_use = "a verdict is said once"]
-    pub fn advance(&mut self, now: Tick) -> Vec<Effect<K, N>> {
-        self.watch.advance(now)
-    }
-}

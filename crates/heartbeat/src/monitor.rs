@@ -1,10 +1,11 @@
 //! The state machine of one target.
 //!
-//! RUNNING is left once, by whichever of timeout, unreachability and cancelling comes first; the other three states
-//! absorb everything. That is what makes a verdict come at most once.
+//! RUNNING is left once, by whichever of timeout, unreachability, a stuck loop and cancelling comes first; the other states
+//! absorb everything. That is what makes a verdict come at most once. A suspicion is no state of it: it comes and goes while
+//! the monitor is RUNNING.
 
 use crate::outcome::RpcOutcome;
-use runtime_core::{EpochMillis, Tick};
+use runtime_core::EpochMillis;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub enum MonitorState {
     Timeout,
     /// Too many calls in a row were refused.
     Unreachable,
+    /// Its process answers, but its main loop has not turned for too long.
+    Stuck,
     /// Nobody wants to know any more.
     Canceled,
 }
@@ -27,6 +30,7 @@ impl fmt::Display for MonitorState {
             Self::Running => "RUNNING",
             Self::Timeout => "TIMEOUT",
             Self::Unreachable => "UNREACHABLE",
+            Self::Stuck => "STUCK",
             Self::Canceled => "CANCELED",
         })
     }
@@ -55,90 +59,86 @@ impl LastHeartbeat {
     }
 }
 
-/// What can be shown of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Liveness {
-    /// Where its monitor stands.
-    pub state: MonitorState,
-    /// When it was last heard, by the wall clock.
-    pub last_heartbeat: LastHeartbeat,
-    /// How long ago that was, by the monotonic clock; before the first, since it is monitored.
-    pub silent_for: Duration,
-    /// Refused calls since the last delivered one.
-    pub consecutive_failures: u32,
-}
-
-/// What looking at a target's deadline gives.
+/// What looking at a target's silence gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// Alive; look again then.
-    AliveUntil(Tick),
+    /// Alive; look again after this long.
+    AliveFor(Duration),
     /// Timed out, just now. Said once.
     TimedOut,
     /// The monitor had left RUNNING before.
     Settled,
 }
 
-/// The monitor of one target, with the time passed in.
+/// The monitor of one target. How long the target has been silent is its caller's to say.
 ///
 /// ```
-/// use heartbeat::{HeartbeatMonitor, Judgement, MonitorState};
-/// use runtime_core::{EpochMillis, Tick};
+/// use heartbeat::{HeartbeatMonitor, Judgement, RpcOutcome};
 /// use std::time::Duration;
 ///
-/// let timeout = Duration::from_secs(50);
-/// let mut monitor = HeartbeatMonitor::new(Tick::ZERO);
-/// monitor.receive_heartbeat(Tick::from_millis(30_000), EpochMillis(1_700_000_030_000));
-/// assert_eq!(monitor.judge(Tick::from_millis(50_000), timeout), Judgement::AliveUntil(Tick::from_millis(80_000)));
-/// assert_eq!(monitor.judge(Tick::from_millis(80_000), timeout), Judgement::TimedOut);
-/// assert_eq!(monitor.judge(Tick::from_millis(80_001), timeout), Judgement::Settled);
+/// let (s, timeout) = (Duration::from_secs, Duration::from_secs(50));
+/// let mut monitor = HeartbeatMonitor::new();
+/// assert!(!monitor.rpc_outcome(RpcOutcome::Unreachable, Some(2)));
+/// assert_eq!(monitor.judge(s(20), timeout), Judgement::AliveFor(s(30)));
+/// assert_eq!(monitor.judge(s(50), timeout), Judgement::TimedOut);
+/// assert_eq!(monitor.judge(s(51), timeout), Judgement::Settled);
+/// assert!(!monitor.rpc_outcome(RpcOutcome::Unreachable, Some(2)), "judged before");
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct HeartbeatMonitor {
-    state: MonitorState,
-    monitored_since: Tick,
-    last_seen: Option<(Tick, EpochMillis)>,
     consecutive_failures: u32,
+    state: MonitorState,
+    suspect: bool,
+    /// Whether its first request has gone out. Here because this byte would be empty.
+    pub(crate) asked: bool,
+}
+
+impl Default for HeartbeatMonitor {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl HeartbeatMonitor {
-    /// A monitor whose timeout runs from `now`, though nothing has been heard yet.
+    /// A monitor in RUNNING.
     #[must_use]
-    pub const fn new(now: Tick) -> Self {
-        Self { state: MonitorState::Running, monitored_since: now, last_seen: None, consecutive_failures: 0 }
+    pub const fn new() -> Self {
+        Self { consecutive_failures: 0, state: MonitorState::Running, suspect: false, asked: false }
     }
 
-    /// Notes a sign of life. In a final state too, but it revives nothing; and the count of refused calls stays,
-    /// because it tells of the other direction.
-    pub fn receive_heartbeat(&mut self, now: Tick, wall: EpochMillis) {
-        // What waited in a queue may come with an older time than what overtook it.
-        let latest = self.last_seen.map_or(now, |(seen, _)| seen.max(now));
-        self.last_seen = Some((latest, wall));
-    }
-
-    /// Notes what became of a call to the target. `true` if that just made it unreachable.
+    /// Notes what became of a call to the target; a sign of life does not change the count, because it tells of the other
+    /// direction. `true` if that just made it unreachable.
     #[must_use]
     pub fn rpc_outcome(&mut self, outcome: RpcOutcome, threshold: Option<u32>) -> bool {
+        self.count(outcome);
+        self.refused(threshold) && self.leave(MonitorState::Unreachable)
+    }
+
+    /// Notes what became of a call without judging it.
+    pub fn count(&mut self, outcome: RpcOutcome) {
         match outcome {
             RpcOutcome::Delivered => self.consecutive_failures = 0,
             RpcOutcome::Unreachable => {
-                self.consecutive_failures = self.consecutive_failures.saturating_add(1)
+                self.consecutive_failures = self.consecutive_failures.saturating_add(1);
             }
             RpcOutcome::Other => {}
         }
-        let reached = threshold.is_some_and(|threshold| self.consecutive_failures >= threshold);
-        reached && self.leave(MonitorState::Unreachable)
     }
 
-    /// Looks at the deadline: `timeout` after the last sign of life, or after the start of monitoring.
+    /// Whether as many calls in a row were refused as are enough for a verdict.
     #[must_use]
-    pub fn judge(&mut self, now: Tick, timeout: Duration) -> Judgement {
+    pub fn refused(&self, threshold: Option<u32>) -> bool {
+        threshold.is_some_and(|threshold| self.consecutive_failures >= threshold)
+    }
+
+    /// Looks at how long the target has been silent.
+    #[must_use]
+    pub fn judge(&mut self, silence: Duration, timeout: Duration) -> Judgement {
         if self.state != MonitorState::Running {
             return Judgement::Settled;
         }
-        let deadline = self.heard_or_monitored_since() + timeout;
-        if deadline > now {
-            return Judgement::AliveUntil(deadline);
+        if silence < timeout {
+            return Judgement::AliveFor(timeout - silence);
         }
         self.leave(MonitorState::Timeout);
         Judgement::TimedOut
@@ -155,22 +155,21 @@ impl HeartbeatMonitor {
         self.state
     }
 
-    /// Since when the target has been monitored.
+    /// Whether the target counts as alive.
     #[must_use]
-    pub const fn monitored_since(&self) -> Tick {
-        self.monitored_since
+    pub const fn is_running(&self) -> bool {
+        matches!(self.state, MonitorState::Running)
     }
 
-    /// When the target was last heard, by the monotonic clock.
+    /// Whether it is alive with a doubt.
     #[must_use]
-    pub fn last_seen(&self) -> Option<Tick> {
-        self.last_seen.map(|(seen, _)| seen)
+    pub const fn is_suspect(&self) -> bool {
+        self.suspect && self.is_running()
     }
 
-    /// When the target was last heard, by the wall clock.
-    #[must_use]
-    pub fn last_heartbeat(&self) -> LastHeartbeat {
-        self.last_seen.map_or(LastHeartbeat::NotYet, |(_, wall)| LastHeartbeat::At(wall))
+    /// Raises or drops the suspicion. Whether that changed anything.
+    pub fn suspect(&mut self, suspect: bool) -> bool {
+        self.is_running() && std::mem::replace(&mut self.suspect, suspect) != suspect
     }
 
     /// Refused calls since the last delivered one.
@@ -179,23 +178,9 @@ impl HeartbeatMonitor {
         self.consecutive_failures
     }
 
-    /// What can be shown of the target at `now`.
-    #[must_use]
-    pub fn liveness(&self, now: Tick) -> Liveness {
-        Liveness {
-            state: self.state,
-            last_heartbeat: self.last_heartbeat(),
-            silent_for: now.since(self.heard_or_monitored_since()),
-            consecutive_failures: self.consecutive_failures,
-        }
-    }
-
-    fn heard_or_monitored_since(&self) -> Tick {
-        self.last_seen().unwrap_or(self.monitored_since)
-    }
-
-    fn leave(&mut self, to: MonitorState) -> bool {
-        let running = self.state == MonitorState::Running;
+    /// Leaves RUNNING for another state; only the first that asks does.
+    pub(crate) fn leave(&mut self, to: MonitorState) -> bool {
+        let running = self.is_running();
         if running {
             self.state = to;
         }

@@ -1,6 +1,8 @@
 //! What became of one heartbeat call.
 
 use std::error::Error;
+use std::fmt;
+use std::time::Duration;
 
 /// What became of one heartbeat call, as far as it tells about the peer. The caller judges by the cause, not by a status
 /// code: "this call was refused" says something about the peer, "this call took too long" does not.
@@ -39,5 +41,44 @@ impl RpcOutcome {
             next = error.source();
         }
         Self::Other
+    }
+}
+
+/// The end of a call: its outcome, and what else is known of it. An [`RpcOutcome`] is one of which nothing else is.
+///
+/// ```
+/// use heartbeat::{CallEnd, RpcOutcome};
+/// use std::time::Duration;
+/// let end = CallEnd::failed(RpcOutcome::Unreachable, "connection refused");
+/// assert_eq!(end.error.as_deref(), Some("connection refused"));
+/// assert_eq!(CallEnd::delivered(Duration::from_micros(90)).outcome, RpcOutcome::Delivered);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallEnd {
+    /// What became of it.
+    pub outcome: RpcOutcome,
+    /// How long it took.
+    pub took: Option<Duration>,
+    /// Why it failed: what a verdict is explained with.
+    pub error: Option<Box<str>>,
+}
+
+impl CallEnd {
+    /// It arrived, and took this long.
+    #[must_use]
+    pub const fn delivered(took: Duration) -> Self {
+        Self { outcome: RpcOutcome::Delivered, took: Some(took), error: None }
+    }
+
+    /// It failed like this.
+    #[must_use]
+    pub fn failed(outcome: RpcOutcome, error: impl fmt::Display) -> Self {
+        Self { outcome, took: None, error: Some(error.to_string().into()) }
+    }
+}
+
+impl From<RpcOutcome> for CallEnd {
+    fn from(outcome: RpcOutcome) -> Self {
+        Self { outcome, took: None, error: None }
     }
 }

@@ -1,8 +1,11 @@
 //! The factory of managers.
 
+use crate::fence::SelfFence;
 use crate::manager::{HeartbeatManager, HeartbeatManagerSender};
 use crate::options::{HeartbeatOptions, OptionError, OptionWarning};
 use crate::watch::{Terms, Watch};
+use runtime_core::Tick;
+use std::hash::Hash;
 use std::time::Duration;
 
 /// Checked options, of which an owner makes its managers, new ones for each term of leadership (Flink:
@@ -56,23 +59,36 @@ impl HeartbeatServices {
 
     /// A passive manager. `peer` says what its targets are, in verdicts and metrics: "task executor".
     #[must_use]
-    pub fn create_heartbeat_manager<K: Clone + Ord, N: Clone + Eq>(
+    pub fn create_heartbeat_manager<K: Clone + Eq + Hash, N: Clone + Eq>(
         &self,
         peer: &'static str,
     ) -> HeartbeatManager<K, N> {
-        HeartbeatManager::new(Watch::new(self.terms(peer, None)))
+        HeartbeatManager::new(Watch::new(self.terms(peer, false)))
     }
 
     /// An active manager. `peer` says what its targets are, in verdicts and metrics: "task executor".
     #[must_use]
-    pub fn create_heartbeat_manager_sender<K: Clone + Ord, N: Clone + Eq>(
+    pub fn create_heartbeat_manager_sender<K: Clone + Eq + Hash, N: Clone + Eq>(
         &self,
         peer: &'static str,
     ) -> HeartbeatManagerSender<K, N> {
-        HeartbeatManagerSender::new(Watch::new(self.terms(peer, Some(self.options.interval))))
+        HeartbeatManagerSender::new(Watch::new(self.terms(peer, true)))
     }
 
-    fn terms(&self, peer: &'static str, interval: Option<Duration>) -> Terms {
-        Terms { peer, timeout: self.options.timeout, threshold: self.threshold, interval }
+    /// The same for targets of which many may go at once with good reason: their verdicts never wait for each other.
+    #[must_use]
+    pub fn without_hold(&self) -> Self {
+        Self { options: HeartbeatOptions { hold: false, ..self.options }, ..self.clone() }
+    }
+
+    /// The passive side's lease, if it is switched on: what it does has to stop when the lease ends. `sent` is when it
+    /// sent what the active side has answered, such as its registration.
+    #[must_use]
+    pub fn self_fence(&self, sent: Tick) -> Option<SelfFence> {
+        self.options.self_fence.then(|| SelfFence::new(sent, self.options.timeout))
+    }
+
+    fn terms(&self, peer: &'static str, asks: bool) -> Terms {
+        Terms { peer, asks, threshold: self.threshold, options: self.options }
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use heartbeat::{HeartbeatManager, Reason, RpcOutcome};
+use heartbeat::{Effect, HeartbeatManager, Reason, RpcOutcome};
 use proptest::prelude::*;
 use runtime_core::Tick;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ proptest! {
                 Step::Pass(millis) => {
                     now = now + Duration::from_millis(millis);
                     let mut verdicts: Vec<(u8, u8)> =
-                        manager.advance(now).into_iter().map(|v| (v.id, v.incarnation)).collect();
+                        manager.advance(now).into_iter().filter_map(Effect::verdict).map(|v| (v.id, v.incarnation)).collect();
                     verdicts.sort_unstable();
                     let mut expected = Vec::new();
                     for (id, plain) in model.iter_mut().filter(|(_, plain)| !plain.judged && plain.deadline <= now) {

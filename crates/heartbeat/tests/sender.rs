@@ -15,7 +15,7 @@ fn sender(interval: u64, timeout: u64) -> Result<HeartbeatManagerSender<u32, u32
 fn asked(effects: &[Effect<u32, u32>]) -> Vec<u32> {
     let id = |effect: &Effect<u32, u32>| match effect {
         Effect::Request { id, .. } => Some(*id),
-        Effect::Verdict(_) => None,
+        _ => None,
     };
     effects.iter().filter_map(id).collect()
 }

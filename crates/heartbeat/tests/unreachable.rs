@@ -53,7 +53,7 @@ fn h022_without_threshold_refused_calls_never_judge_but_silence_does() {
     for _ in 0..10 {
         assert_eq!(manager.rpc_outcome(&"a", &1, RpcOutcome::Unreachable, ms(1)), None);
     }
-    let verdicts = manager.advance(ms(10_000));
+    let verdicts: Vec<_> = manager.advance(ms(10_000)).into_iter().filter_map(Effect::verdict).collect();
     assert_eq!(
         verdicts.iter().map(|v| (v.reason, v.consecutive_failures)).collect::<Vec<_>>(),
         [(Reason::Timeout, 10)]

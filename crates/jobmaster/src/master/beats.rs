@@ -28,9 +28,10 @@ impl JobMasterProcessor {
             match effect {
                 Effect::Request { id, incarnation } => self.send_beats(&id, incarnation, 1, events),
                 Effect::Verdict(verdict) => self.drop_task_executor(&verdict.id, &verdict.to_string(), now),
+                noted => tracing::info!(of = "task executor", "{noted}"),
             }
         }
-        for verdict in self.resource_manager_beats.advance(now.tick) {
+        for verdict in self.resource_manager_beats.advance(now.tick).into_iter().filter_map(Effect::verdict) {
             self.drop_resource_manager(&verdict.explain("of this cluster"), events);
         }
     }

@@ -35,6 +35,7 @@ impl ResourceManagerProcessor {
                 Effect::Verdict(verdict) => {
                     self.drop_task_executor(&verdict.id, verdict.incarnation, &verdict.to_string());
                 }
+                noted => tracing::info!(of = "task executor", "{noted}"),
             }
         }
         for effect in self.job_master_beats.advance(now) {
@@ -47,6 +48,7 @@ impl ResourceManagerProcessor {
                 Effect::Verdict(verdict) => {
                     self.drop_job_master(verdict.id, verdict.incarnation, &verdict.to_string());
                 }
+                noted => tracing::info!(of = "job master", "{noted}"),
             }
         }
     }

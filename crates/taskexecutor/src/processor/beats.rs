@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_events::Handle;
-use heartbeat::RpcOutcome;
+use heartbeat::{Effect, RpcOutcome};
 use runtime_core::{AllocationId, Clock, Incarnation, InstanceId, JobId, Tick};
 use wire::convert::WireId;
 use wire::fencing::Fence;
@@ -130,10 +130,10 @@ impl TaskExecutorProcessor {
     /// Those who have been silent for too long are lost.
     pub(super) fn beat(&mut self, events: &Handle<TeEvent>) {
         let now = self.now();
-        for verdict in self.resource_manager_beats.advance(now) {
+        for verdict in self.resource_manager_beats.advance(now).into_iter().filter_map(Effect::verdict) {
             self.drop_resource_manager(&verdict.explain("of this cluster"), events);
         }
-        for verdict in self.job_master_beats.advance(now) {
+        for verdict in self.job_master_beats.advance(now).into_iter().filter_map(Effect::verdict) {
             self.drop_job_master(verdict.id, &verdict.to_string(), events);
         }
     }

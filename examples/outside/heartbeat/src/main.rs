@@ -19,6 +19,7 @@ fn main() -> Result<(), heartbeat::OptionError> {
                 }
                 Effect::Request { id, .. } => println!("{id} is asked at {now:?}"),
                 Effect::Verdict(found) => verdict = Some(found.to_string()),
+                _ => println!("the options switch on nothing else"),
             }
         }
         now = workers.next_wakeup().unwrap_or(now);

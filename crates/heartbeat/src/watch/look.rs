@@ -1,0 +1,238 @@
+//! What happens when a target's timer fires: it is judged, doubted, asked, and armed again.
+
+use super::{Effect, Watch, Watched};
+use crate::correlated::Held;
+use crate::spread::following;
+use crate::stall::OwnStallGuard;
+use crate::verdict::{OthersInTrouble, Reason, Verdict};
+use runtime_core::Tick;
+use std::hash::Hash;
+use std::time::Duration;
+
+/// How often a suspect is looked at in an interval: it may be heard through a handle, which tells nobody.
+const LOOKS_AT_SUSPECT: u32 = 8;
+
+/// What is to become of a target after it was looked at.
+enum Look {
+    /// It is gone, or was judged before.
+    Settled,
+    /// It is judged now.
+    Dead { reason: Reason, held_for: Option<Duration> },
+    /// It is alive until then at least.
+    Alive(Tick),
+}
+
+impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
+    pub(crate) fn advance(&mut self, now: Tick) -> Vec<Effect<K, N>> {
+        let mut effects = Vec::new();
+        self.look_at_oneself(now, &mut effects);
+        while let Some(place) = self.wheel.pop_due(now) {
+            match self.look(place, now, &mut effects) {
+                Look::Settled => {}
+                Look::Dead { reason, held_for } => {
+                    effects.extend(self.verdict(place, reason, held_for, now).map(Effect::Verdict));
+                }
+                Look::Alive(until) => {
+                    self.doubt(place, now, &mut effects);
+                    self.ask(place, until, now, &mut effects);
+                }
+            }
+        }
+        effects
+    }
+
+    fn look_at_oneself(&mut self, now: Tick, effects: &mut Vec<Effect<K, N>>) {
+        let Some(stall) = self.guard.as_mut().map(|guard| guard.turn(now)) else { return };
+        if let Some(stall) = stall {
+            self.note_stall(stall);
+            self.round = now;
+            effects.push(Effect::OwnStall(stall));
+        } else if now.since(self.round) >= self.terms.options.interval {
+            self.round = now;
+            self.health.clean_round();
+        }
+    }
+
+    /// Judges a target whose timer has fired. Everything that a heartbeat left to be done is done here.
+    fn look(&mut self, place: usize, now: Tick, effects: &mut Vec<Effect<K, N>>) -> Look {
+        let (Some(watched), Some(stamp)) = (self.targets.get_mut(place), self.stamps.get(place)) else {
+            return Look::Settled;
+        };
+        if !watched.monitor.is_running() {
+            return Look::Settled;
+        }
+        let seen = stamp.last_seen();
+        let (beats, gap) = stamp.take_beats();
+        self.metrics.received.add(u64::from(beats));
+        if let Some(gap) = gap {
+            self.metrics.gap.record_duration(gap);
+            if let Some(gaps) = watched.extra.as_mut().and_then(|extra| extra.gaps.as_mut()) {
+                let stalled = set_aside(self.guard.as_ref(), seen - gap, seen);
+                if stalled.is_zero() && gap <= self.terms.options.timeout {
+                    gaps.record(gap);
+                }
+            }
+        }
+        let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
+        let limit = watched.limit(self.terms.options.timeout);
+        let stuck = stamp.main_loop_age().is_some_and(|age| age >= self.terms.stuck_timeout());
+        let reason = if watched.monitor.refused(self.terms.threshold) {
+            Reason::Unreachable
+        } else if silence >= limit {
+            Reason::Timeout
+        } else if stuck {
+            Reason::Stuck
+        } else {
+            return Look::Alive(self.next_look(limit, silence, now));
+        };
+        self.hold(reason, now, effects)
+    }
+
+    /// When a target that is alive has to be looked at again, requests apart.
+    fn next_look(&self, limit: Duration, silence: Duration, now: Tick) -> Tick {
+        let options = &self.terms.options;
+        let mut next = limit - silence;
+        if options.suspicion {
+            let suspicious = self.health.lengthen(self.terms.suspect_after());
+            let doubt = suspicious.checked_sub(silence).filter(|rest| !rest.is_zero());
+            next = next.min(doubt.unwrap_or(options.interval / LOOKS_AT_SUSPECT));
+        }
+        now + next
+    }
+
+    /// Whether a verdict falls now.
+    fn hold(&mut self, reason: Reason, now: Tick, effects: &mut Vec<Effect<K, N>>) -> Look {
+        if let Some(until) = self.guard.as_ref().map(OwnStallGuard::held_until).filter(|until| *until > now) {
+            return Look::Alive(until);
+        }
+        // A refusal and a loop that says that it stands are evidence that the network works.
+        if reason != Reason::Timeout {
+            return Look::Dead { reason, held_for: None };
+        }
+        let wants_count = self.loss.as_ref().is_some_and(|loss| loss.wants_count(now));
+        let dying = if wants_count { self.dying(now) } else { 0 };
+        let held = self.loss.as_mut().map_or(Held::No(None), |loss| loss.ask(now, dying, self.running));
+        match held {
+            Held::No(held_for) => Look::Dead { reason, held_for },
+            Held::Until { until, began } => {
+                if began {
+                    self.metrics.holds.increment();
+                    effects.push(Effect::CorrelatedLoss { dying, of: self.running, until });
+                }
+                // Sooner than the end, for a probe may end the hold.
+                Look::Alive(until.min(now + self.terms.options.interval / LOOKS_AT_SUSPECT))
+            }
+        }
+    }
+
+    /// How many targets would be declared dead within an interval if they stayed silent.
+    fn dying(&self, now: Tick) -> usize {
+        let options = &self.terms.options;
+        let dying = |place: usize, watched: &Watched<K, N>| {
+            let Some(stamp) = self.stamps.get(place) else { return false };
+            let seen = stamp.last_seen();
+            let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
+            watched.monitor.is_running() && silence + options.interval >= watched.limit(options.timeout)
+        };
+        self.targets.iter().filter(|(place, watched)| dying(*place, watched)).count()
+    }
+
+    /// Raises a suspicion, or drops it.
+    fn doubt(&mut self, place: usize, now: Tick, effects: &mut Vec<Effect<K, N>>) {
+        if !self.terms.options.suspicion {
+            return;
+        }
+        let (Some(watched), Some(stamp)) = (self.targets.get_mut(place), self.stamps.get(place)) else {
+            return;
+        };
+        let seen = stamp.last_seen();
+        let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
+        let failures = watched.monitor.consecutive_failures();
+        let suspicious = failures > 0 || silence >= self.health.lengthen(self.terms.suspect_after());
+        if !watched.monitor.suspect(suspicious) {
+            return;
+        }
+        let (id, incarnation) = (watched.id.clone(), watched.incarnation.clone());
+        if suspicious {
+            self.suspects += 1;
+            self.metrics.missed.increment();
+            let silent_for = now.since(seen);
+            effects.push(Effect::Suspect { id, incarnation, silent_for, consecutive_failures: failures });
+        } else {
+            self.suspects -= 1;
+            effects.push(Effect::Alive { id, incarnation });
+        }
+        self.metrics.suspects.set(self.suspects as i64);
+    }
+
+    /// Asks a target if that is due, and arms its timer.
+    fn ask(&mut self, place: usize, until: Tick, now: Tick, effects: &mut Vec<Effect<K, N>>) {
+        let Some(watched) = self.targets.get_mut(place) else { return };
+        if watched.request_at <= now {
+            let interval = self.terms.options.interval;
+            watched.request_at = if watched.monitor.asked {
+                following(watched.request_at, now, interval)
+            } else {
+                self.spread.second(now, interval)
+            };
+            watched.monitor.asked = true;
+            self.metrics.requests.increment();
+            let (id, incarnation) = (watched.id.clone(), watched.incarnation.clone());
+            effects.push(Effect::Request { id, incarnation });
+        }
+        let next = until.min(watched.request_at);
+        // At the end of time there is no later moment, and a timer at the present would fire for ever.
+        if next > now {
+            self.wheel.arm(place, next);
+        }
+    }
+
+    /// Takes a target out of RUNNING, with the evidence.
+    pub(super) fn verdict(
+        &mut self,
+        place: usize,
+        reason: Reason,
+        held_for: Option<Duration>,
+        now: Tick,
+    ) -> Option<Verdict<K, N>> {
+        let (watched, stamp) = (self.targets.get_mut(place)?, self.stamps.get(place)?);
+        let was_suspect = watched.monitor.is_suspect();
+        if !watched.monitor.leave(reason.state()) {
+            return None;
+        }
+        self.wheel.disarm(place);
+        self.metrics.verdict(reason);
+        self.running -= 1;
+        self.suspects -= usize::from(was_suspect);
+        self.metrics.suspects.set(self.suspects as i64);
+        self.metrics.received.add(u64::from(stamp.take_beats().0));
+        let seen = stamp.last_seen();
+        let others = OthersInTrouble { suspects: self.suspects, of: self.running };
+        Some(Verdict {
+            peer: self.terms.peer,
+            id: watched.id.clone(),
+            incarnation: watched.incarnation.clone(),
+            reason,
+            last_seen_age: stamp.is_heard().then(|| now.since(seen)),
+            silent_for: now.since(seen),
+            consecutive_failures: watched.monitor.consecutive_failures(),
+            last_error: watched.extra.as_ref().and_then(|extra| extra.last_error.clone()),
+            own_stall: set_aside(self.guard.as_ref(), seen, now),
+            others_in_trouble: self.terms.options.suspicion.then_some(others),
+            held_for,
+            main_loop_age: stamp.main_loop_age(),
+        })
+    }
+}
+
+impl<K, N> Watched<K, N> {
+    /// The silence after which this target is dead.
+    fn limit(&self, timeout: Duration) -> Duration {
+        let gaps = self.extra.as_ref().and_then(|extra| extra.gaps.as_ref());
+        gaps.map_or(timeout, |gaps| gaps.limit(timeout))
+    }
+}
+
+fn set_aside(guard: Option<&OwnStallGuard>, from: Tick, to: Tick) -> Duration {
+    guard.map_or(Duration::ZERO, |guard| guard.set_aside(from, to))
+}

@@ -1,0 +1,441 @@
+//! All monitors of one manager: the core that both kinds of manager show.
+//!
+//! What is known of a target lies in three places, by how often it is touched: its stamp, which every heartbeat writes; its
+//! timer, which the wheel moves; and the rest. All three have the same number, the target's place, which the index finds by
+//! the id. A target has one timer, armed for whichever is first of its next request, the end of its timeout and the moment
+//! at which it becomes a suspect. A heartbeat moves no timer: one that finds a newer stamp is armed again for the remainder.
+//!
+//! Cost: a heartbeat is one look-up and one store; a target's timer is touched once or twice an interval; and a verdict
+//! costs nothing but itself, except that under `hold` the first of many walks over all targets once.
+
+mod effect;
+mod look;
+
+pub use effect::Effect;
+
+use crate::correlated::CorrelatedLoss;
+use crate::detector::{Detector, Gaps};
+use crate::frame::LivenessFrame;
+use crate::health::LocalHealth;
+use crate::index::Index;
+use crate::liveness::Liveness;
+use crate::metrics::HeartbeatMetrics;
+use crate::monitor::{HeartbeatMonitor, LastHeartbeat};
+use crate::options::HeartbeatOptions;
+use crate::outcome::{CallEnd, RpcOutcome};
+use crate::slab::Slab;
+use crate::spread::Spread;
+use crate::stall::OwnStallGuard;
+use crate::stamp::{HeartbeatHandle, Stamp, Stamps};
+use crate::verdict::{Reason, Verdict};
+use crate::wheel::Wheel;
+use runtime_core::{EpochMillis, Tick};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What became of the wish to monitor a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Monitored {
+    /// It is monitored from now on.
+    New,
+    /// This life of it is monitored already, or was judged; nothing changed.
+    Known,
+    /// Another life of it was monitored; this one has taken its place and starts anew.
+    Replaced,
+    /// The manager is stopped; nothing changed.
+    Stopped,
+}
+
+/// What became of a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// The target's timeout starts anew.
+    Applied,
+    /// The target was judged before: noted for display, nothing revived.
+    Settled,
+    /// Its sender is not monitored: counted, not applied.
+    UnknownTarget,
+    /// Another life of its sender is monitored: counted, not applied.
+    OtherIncarnation,
+    /// A newer liveness frame of its sender has come before: counted, not applied.
+    OldSequence,
+    /// The manager is stopped.
+    Stopped,
+}
+
+/// What a manager is made with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) peer: &'static str,
+    /// Whether it asks, or only answers.
+    pub(crate) asks: bool,
+    pub(crate) threshold: Option<u32>,
+    pub(crate) options: HeartbeatOptions,
+}
+
+impl Terms {
+    fn suspect_after(&self) -> Duration {
+        // Between 1.5 intervals, the longest silence of a healthy target (its first request and its second may be so far
+        // apart), and 2, when a second answer would be missing.
+        self.options.interval / 4 * 7
+    }
+
+    fn stuck_timeout(&self) -> Duration {
+        self.options.stuck_timeout.unwrap_or(self.options.timeout)
+    }
+}
+
+/// Aligned so that it lies in one cache line where its id and its incarnation are short: a heartbeat reads it.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Watched<K, N> {
+    id: K,
+    incarnation: N,
+    /// When the next request is due; the end of time where none is sent.
+    request_at: Tick,
+    /// What few targets have.
+    extra: Option<Box<Extra>>,
+    monitor: HeartbeatMonitor,
+}
+
+#[derive(Debug, Default)]
+struct Extra {
+    last_error: Option<Box<str>>,
+    gaps: Option<Gaps>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Watch<K, N> {
+    terms: Terms,
+    index: Index,
+    targets: Slab<Watched<K, N>>,
+    stamps: Stamps,
+    wheel: Wheel,
+    spread: Spread,
+    guard: Option<OwnStallGuard>,
+    loss: Option<CorrelatedLoss>,
+    health: LocalHealth,
+    /// When the interval began whose end lowers the score of `health`.
+    round: Tick,
+    running: usize,
+    suspects: usize,
+    stopped: bool,
+    /// One moment on both clocks, to show the one as the other.
+    anchor: (Tick, EpochMillis),
+    metrics: Arc<HeartbeatMetrics>,
+}
+
+impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
+    pub(crate) fn new(terms: Terms) -> Self {
+        let HeartbeatOptions { interval, timeout, .. } = terms.options;
+        Self {
+            terms,
+            index: Index::new(),
+            targets: Slab::new(),
+            stamps: Stamps::default(),
+            wheel: Wheel::new(),
+            spread: Spread::default(),
+            guard: terms.options.own_stall_guard.then(|| OwnStallGuard::new(interval, timeout)),
+            loss: terms.options.hold.then(|| CorrelatedLoss::new(interval, timeout)),
+            health: LocalHealth::default(),
+            round: Tick::ZERO,
+            running: 0,
+            suspects: 0,
+            stopped: false,
+            anchor: (Tick::ZERO, EpochMillis(0)),
+            metrics: Arc::new(HeartbeatMetrics::new(terms.peer)),
+        }
+    }
+
+    pub(crate) fn monitor_target(&mut self, id: K, incarnation: N, now: Tick) -> Monitored {
+        if self.stopped {
+            return Monitored::Stopped;
+        }
+        let known = self.watched(&id).map(|watched| watched.incarnation == incarnation);
+        if known == Some(true) {
+            return Monitored::Known;
+        }
+        if known == Some(false) {
+            self.drop_target(&id, true);
+        }
+        if self.index.is_empty()
+            && let Some(guard) = &mut self.guard
+        {
+            guard.begin(now);
+        }
+        let hash = self.index.hash(&id);
+        let adaptive = self.terms.options.detector == Detector::Adaptive;
+        let gaps = adaptive.then(|| Gaps::new(self.terms.options.interval));
+        let extra = gaps.map(|gaps| Box::new(Extra { gaps: Some(gaps), ..Extra::default() }));
+        let request_at = if self.terms.asks { now } else { Tick::MAX };
+        let place = self.targets.insert(Watched {
+            id,
+            incarnation,
+            request_at,
+            extra,
+            monitor: HeartbeatMonitor::new(),
+        });
+        self.index.insert(hash, place);
+        self.stamps.reach(place);
+        if let Some(stamp) = self.stamps.get(place) {
+            stamp.renew(now);
+        }
+        self.wheel.reach(place);
+        // What is due first is seen when it is looked at, at once where it asks.
+        self.wheel.arm(place, if self.terms.asks { now } else { now + self.first_look() });
+        self.running += 1;
+        self.metrics.targets.add(1);
+        if known.is_some() { Monitored::Replaced } else { Monitored::New }
+    }
+
+    fn first_look(&self) -> Duration {
+        let timeout = self.terms.options.timeout;
+        if self.terms.options.suspicion { timeout.min(self.terms.suspect_after()) } else { timeout }
+    }
+
+    pub(crate) fn unmonitor_target(&mut self, id: &K) -> bool {
+        self.drop_target(id, false)
+    }
+
+    fn drop_target(&mut self, id: &K, replaced: bool) -> bool {
+        let Some(place) = self.place(id) else { return false };
+        self.index.remove(self.index.hash(id), place);
+        self.wheel.disarm(place);
+        if let Some(stamp) = self.stamps.get(place) {
+            self.metrics.received.add(u64::from(stamp.take_beats().0));
+            stamp.renew(Tick::ZERO);
+        }
+        if let Some(mut watched) = self.targets.remove(place)
+            && watched.monitor.is_running()
+        {
+            self.suspects -= usize::from(watched.monitor.is_suspect());
+            self.metrics.suspects.set(self.suspects as i64);
+            self.running -= 1;
+            watched.monitor.cancel();
+            if replaced { self.metrics.replaced.increment() } else { self.metrics.graceful.increment() }
+        }
+        self.metrics.targets.add(-1);
+        true
+    }
+
+    pub(crate) fn unmonitor_incarnation(&mut self, id: &K, incarnation: &N) -> bool {
+        let same = self.watched(id).is_some_and(|watched| watched.incarnation == *incarnation);
+        same && self.unmonitor_target(id)
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+        self.metrics.targets.set(0);
+        self.metrics.suspects.set(0);
+        // Handles of targets keep their stamps alive: they stamp no more.
+        for (place, _) in self.targets.iter() {
+            if let Some(stamp) = self.stamps.get(place) {
+                stamp.renew(Tick::ZERO);
+            }
+        }
+        self.index = Index::new();
+        self.targets = Slab::new();
+        self.stamps = Stamps::default();
+        self.wheel = Wheel::new();
+        (self.running, self.suspects) = (0, 0);
+    }
+
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(crate) fn handle(&self, id: &K) -> Option<HeartbeatHandle> {
+        self.stamps.handle(self.place(id)?)
+    }
+
+    pub(crate) fn receive_heartbeat(
+        &mut self,
+        id: &K,
+        incarnation: &N,
+        now: Tick,
+        wall: EpochMillis,
+    ) -> Received {
+        self.anchor = (now, wall);
+        self.stamp(id, incarnation, now, |stamp| {
+            stamp.heard(now);
+            true
+        })
+    }
+
+    pub(crate) fn receive_frame(&mut self, id: &K, frame: &LivenessFrame<N>, now: Tick) -> Received {
+        self.stamp(id, &frame.incarnation, now, |stamp| {
+            stamp.heard_frame(frame.sequence, frame.main_loop_age, now)
+        })
+    }
+
+    fn stamp(&mut self, id: &K, incarnation: &N, now: Tick, write: impl FnOnce(&Stamp) -> bool) -> Received {
+        if self.stopped {
+            return Received::Stopped;
+        }
+        let found =
+            self.place(id).and_then(|place| Some((place, self.targets.get(place)?, self.stamps.get(place)?)));
+        let Some((place, watched, stamp)) = found else {
+            self.metrics.from_unknown.increment();
+            return Received::UnknownTarget;
+        };
+        if watched.incarnation != *incarnation {
+            self.metrics.from_other_incarnation.increment();
+            return Received::OtherIncarnation;
+        }
+        if !write(stamp) {
+            self.metrics.old_sequence.increment();
+            return Received::OldSequence;
+        }
+        if !watched.monitor.is_running() {
+            return Received::Settled;
+        }
+        if watched.monitor.is_suspect() {
+            // It is to be known at once that it is back.
+            self.wheel.arm(place, now);
+        }
+        Received::Applied
+    }
+
+    pub(crate) fn rpc_outcome(
+        &mut self,
+        id: &K,
+        incarnation: &N,
+        end: CallEnd,
+        now: Tick,
+    ) -> Option<Verdict<K, N>> {
+        let place = self.place(id)?;
+        let watched = self.targets.get_mut(place)?;
+        if watched.incarnation != *incarnation {
+            self.metrics.from_other_incarnation.increment();
+            return None;
+        }
+        self.metrics.outcome(end.outcome);
+        if let Some(took) = end.took {
+            self.metrics.rtt.record_duration(took);
+        }
+        if end.outcome == RpcOutcome::Delivered {
+            if let Some(extra) = &mut watched.extra {
+                extra.last_error = None;
+            }
+        } else if end.error.is_some() {
+            watched.extra.get_or_insert_default().last_error = end.error;
+        }
+        watched.monitor.count(end.outcome);
+        if !watched.monitor.is_running() {
+            return None;
+        }
+        let doubt = watched.monitor.consecutive_failures() > 0;
+        let enough = end.outcome == RpcOutcome::Unreachable && watched.monitor.refused(self.terms.threshold);
+        let held = self.guard.as_ref().is_some_and(|guard| guard.held_until() > now);
+        if enough && !held {
+            return self.verdict(place, Reason::Unreachable, None, now);
+        }
+        let changes = self.terms.options.suspicion && watched.monitor.is_suspect() != doubt;
+        if changes || enough {
+            self.wheel.arm(place, now);
+        }
+        None
+    }
+
+    pub(crate) fn next_wakeup(&self) -> Option<Tick> {
+        let due = self.wheel.next_wakeup()?;
+        let turn = self.guard.as_ref().and_then(OwnStallGuard::next_turn);
+        Some(turn.map_or(due, |turn| due.min(turn)))
+    }
+
+    pub(crate) fn stood_still(&mut self, from: Tick, to: Tick) {
+        let Some(guard) = &mut self.guard else { return };
+        guard.stood_still(from, to);
+        self.note_stall(to.since(from));
+    }
+
+    fn note_stall(&mut self, length: Duration) {
+        self.health.worsen();
+        self.metrics.own_stalls.increment();
+        self.metrics.own_stall_millis.add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn probed(&mut self, reachable: bool, now: Tick) {
+        if !reachable {
+            self.health.worsen();
+        }
+        if let Some(loss) = &mut self.loss {
+            loss.probed(reachable, now);
+        }
+    }
+
+    pub(crate) const fn health(&self) -> LocalHealth {
+        self.health
+    }
+
+    pub(crate) fn is_suspect(&self, id: &K) -> bool {
+        self.watched(id).is_some_and(|watched| watched.monitor.is_suspect())
+    }
+
+    pub(crate) fn last_heartbeat(&self, id: &K) -> LastHeartbeat {
+        let stamp = self.place(id).and_then(|place| self.stamps.get(place));
+        stamp.map_or(LastHeartbeat::NotMonitored, |stamp| self.last_of(stamp))
+    }
+
+    fn last_of(&self, stamp: &Stamp) -> LastHeartbeat {
+        if !stamp.is_heard() {
+            return LastHeartbeat::NotYet;
+        }
+        // Whole milliseconds on both clocks, so that what is shown does not flicker.
+        let millis = |tick: Tick| i64::try_from(tick.as_millis()).unwrap_or(i64::MAX);
+        let (at, EpochMillis(wall)) = self.anchor;
+        LastHeartbeat::At(EpochMillis(wall + millis(stamp.last_seen()) - millis(at)))
+    }
+
+    pub(crate) fn anchor(&mut self, now: Tick, wall: EpochMillis) {
+        self.anchor = (now, wall);
+    }
+
+    pub(crate) fn liveness(&self, id: &K, now: Tick) -> Option<Liveness> {
+        let place = self.place(id)?;
+        let (watched, stamp) = (self.targets.get(place)?, self.stamps.get(place)?);
+        let silent_for = now.since(stamp.last_seen());
+        let extra = watched.extra.as_deref();
+        Some(Liveness {
+            state: watched.monitor.state(),
+            suspect: watched.monitor.is_suspect(),
+            last_heartbeat: self.last_of(stamp),
+            silent_for,
+            consecutive_failures: watched.monitor.consecutive_failures(),
+            last_error: extra.and_then(|extra| extra.last_error.clone()),
+            main_loop_age: stamp.main_loop_age(),
+            phi: extra.and_then(|extra| extra.gaps.as_ref()).map(|gaps| gaps.phi(silent_for)),
+        })
+    }
+
+    pub(crate) fn targets(&self) -> impl Iterator<Item = (&K, &N)> + '_ {
+        self.targets.iter().map(|(_, watched)| (&watched.id, &watched.incarnation))
+    }
+
+    pub(crate) fn metrics(&self) -> Arc<HeartbeatMetrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    fn place(&self, id: &K) -> Option<usize> {
+        let is = |place| self.targets.get(place).is_some_and(|watched| watched.id == *id);
+        self.index.find(self.index.hash(id), is)
+    }
+
+    fn watched(&self, id: &K) -> Option<&Watched<K, N>> {
+        self.targets.get(self.place(id)?)
+    }
+}
+
+/// What a target costs beside its stamp and its timer.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_target_fits_in_little() {
+        assert_eq!(size_of::<Option<Watched<Box<str>, u64>>>(), 64);
+        assert_eq!(size_of::<Stamp>(), 32);
+        assert_eq!(size_of::<HeartbeatMonitor>(), 8);
+    }
+}
