@@ -89,8 +89,10 @@ pub struct HeartbeatMonitor {
     consecutive_failures: u32,
     state: MonitorState,
     suspect: bool,
-    /// Whether its first request has gone out. Here because this byte would be empty.
+    /// Whether its first request has gone out. This and the next are here because their bytes would be empty.
     pub(crate) asked: bool,
+    /// Whether its deadline had passed when it was looked at last.
+    pub(crate) overdue: bool,
 }
 
 impl Default for HeartbeatMonitor {
@@ -103,7 +105,13 @@ impl HeartbeatMonitor {
     /// A monitor in RUNNING.
     #[must_use]
     pub const fn new() -> Self {
-        Self { consecutive_failures: 0, state: MonitorState::Running, suspect: false, asked: false }
+        Self {
+            consecutive_failures: 0,
+            state: MonitorState::Running,
+            suspect: false,
+            asked: false,
+            overdue: false,
+        }
     }
 
     /// Notes what became of a call to the target; a sign of life does not change the count, because it tells of the other

@@ -2,9 +2,9 @@
 //!
 //! When a process is paused longer than the timeout (garbage, swapping, SIGSTOP, a laptop's lid), every deadline has passed when
 //! it goes on, and heartbeats lie unread in its queue. To judge then is to declare everybody dead. The guard compares when
-//! the owner's loop was to turn with when it did. The difference, where it is above [`OwnStallGuard::bar`], is time in which
-//! nobody was watched: it does not count as anybody's silence, and for a while afterwards nobody is judged, so that what
-//! lies in the queue is read first (Cassandra: the local pause of its failure detector; Lifeguard).
+//! the owner's loop was to turn with when it did. Where the difference is above [`OwnStallGuard::bar`], nobody was watched
+//! since the turn before: that time does not count as anybody's silence, and for a while afterwards nobody is judged, so
+//! that what lies in the queue is read first (Cassandra: the local pause of its failure detector; Lifeguard).
 //!
 //! Time that the guard has set aside is never given back: a dead target is found later by the length of the stall, and found.
 
@@ -30,14 +30,15 @@ const KEPT: usize = 32;
 /// // It was to turn after 100 ms and turns after 12 s.
 /// let stall = guard.turn(Tick::from_millis(12_100));
 /// assert_eq!((due, stall), (Tick::from_millis(100), Some(Duration::from_secs(12))));
-/// // Of the 12.1 s that a target was not heard, 0.1 s count; and nobody is judged for a second.
-/// assert_eq!(guard.set_aside(Tick::ZERO, Tick::from_millis(12_100)), Duration::from_secs(12));
+/// // Nothing of the 12.1 s since the turn before is anybody's silence; and nobody is judged for a second.
+/// assert_eq!(guard.set_aside(Tick::ZERO, Tick::from_millis(12_100)), Duration::from_millis(12_100));
 /// assert_eq!(guard.held_until(), Tick::from_millis(13_100));
 /// ```
 #[derive(Debug, Clone)]
 pub struct OwnStallGuard {
     interval: Duration,
     window: Duration,
+    last_turn: Tick,
     expected: Option<Tick>,
     /// From when to when, oldest first.
     stalls: VecDeque<(Tick, Tick)>,
@@ -53,6 +54,7 @@ impl OwnStallGuard {
         Self {
             interval,
             window: timeout,
+            last_turn: Tick::ZERO,
             expected: None,
             stalls: VecDeque::new(),
             held_until: Tick::ZERO,
@@ -75,6 +77,7 @@ impl OwnStallGuard {
 
     /// Begins anew, without a stall: while nobody was monitored, nobody expected a turn.
     pub fn begin(&mut self, now: Tick) {
+        self.last_turn = now;
         self.expected = Some(now + self.between_turns());
     }
 
@@ -85,12 +88,14 @@ impl OwnStallGuard {
 
     /// The loop turns, because something is due or because of [`next_turn`](Self::next_turn). How long it stood still, if it did.
     pub fn turn(&mut self, now: Tick) -> Option<Duration> {
+        let last_turn = std::mem::replace(&mut self.last_turn, now);
         let expected = self.expected.replace(now + self.between_turns())?;
         let late = now.since(expected);
         if late <= self.bar() {
             return None;
         }
-        self.stood_still(expected, now);
+        // It stopped at some moment since the turn before: in favour of those who would be judged, right after that.
+        self.stood_still(last_turn, now);
         Some(late)
     }
 

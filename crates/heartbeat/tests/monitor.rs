@@ -44,6 +44,25 @@ fn h002_an_answer_is_reported_and_not_answered() {
     assert_eq!(told.try_iter().count(), 0);
 }
 
+/// The original cancels the first timeout and schedules a second. Here the one timer is looked at when it is due and
+/// moved: what can be seen is when the owner is woken.
+#[test]
+fn h003_a_heartbeat_moves_the_end_of_the_timeout_and_no_timer() {
+    let mut manager = manager(1_000).unwrap();
+    manager.monitor_target("a", 1, ms(0));
+    assert_eq!(manager.next_wakeup(), Some(ms(1_000)));
+    manager.receive_heartbeat(&"a", &1, ms(300), wall(300));
+    assert_eq!(manager.next_wakeup(), Some(ms(1_000)), "nothing was armed");
+    assert_eq!(manager.advance(ms(1_000)), [], "the first timeout is none");
+    assert_eq!(
+        manager.next_wakeup(),
+        Some(ms(1_300)),
+        "the second is due a full timeout after the heartbeat"
+    );
+    assert_eq!(manager.advance(ms(1_300)).len(), 1);
+    assert_eq!(manager.next_wakeup(), None, "there is no third");
+}
+
 #[test]
 fn h004_the_timeout_runs_from_the_last_heartbeat_and_fires_once() {
     let mut manager = manager(200).unwrap();

@@ -66,6 +66,20 @@ fn a_timeout_below_three_intervals_is_a_warning() {
 }
 
 #[test]
+fn a_stuck_timeout_of_zero_is_refused() {
+    let options = HeartbeatOptions { stuck_timeout: Some(Duration::ZERO), ..HeartbeatOptions::default() };
+    assert!(options.validate().is_err_and(|error| error.to_string().contains("heartbeat.stuck-timeout")));
+}
+
+#[test]
+fn a_lease_that_one_lost_request_ends_is_a_warning() {
+    let fenced =
+        |timeout| HeartbeatOptions { self_fence: true, ..options(1_000, timeout) }.validate().unwrap();
+    assert!(matches!(fenced(3_700)[..], [OptionWarning::TightSelfFence { .. }]));
+    assert_eq!(fenced(4_000), []);
+}
+
+#[test]
 fn h057_by_default_the_timeout_is_at_least_five_intervals() {
     let defaults = HeartbeatOptions::default();
     assert_eq!(defaults.validate(), Ok(vec![]));

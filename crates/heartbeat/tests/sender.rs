@@ -81,7 +81,7 @@ fn h041_two_sides_keep_each_other_alive_until_one_stops() {
 }
 
 #[test]
-fn a_loop_that_stalls_for_three_intervals_asks_once_and_then_at_the_old_place() {
+fn h042_a_loop_that_stalls_for_three_intervals_asks_once_and_then_at_the_old_place() {
     let mut sender = sender(1_000, 10_000).unwrap();
     sender.monitor_target(1, 0, ms(0));
     assert_eq!(asked(&sender.advance(ms(0))), [1]);

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How often a suspect is looked at in an interval: it may be heard through a handle, which tells nobody.
 const LOOKS_AT_SUSPECT: u32 = 8;
 
+/// How much later than its deadline a target is looked at again before it is judged, where own stalls are guarded against.
+const SECOND_LOOK: Duration = Duration::from_millis(10);
+
 /// What is to become of a target after it was looked at.
 enum Look {
     /// It is gone, or was judged before.
@@ -79,13 +82,19 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         let reason = if watched.monitor.refused(self.terms.threshold) {
             Reason::Unreachable
         } else if silence >= limit {
+            // Too short a stall to be seen as one leaves heartbeats unread too. So the owner first goes on for as long as it
+            // is late, and a little; on time, that is the little.
+            if self.guard.is_some() && !std::mem::replace(&mut watched.monitor.overdue, true) {
+                return Look::Alive(now + (silence - limit) + SECOND_LOOK);
+            }
             Reason::Timeout
         } else if stuck {
             Reason::Stuck
         } else {
+            watched.monitor.overdue = false;
             return Look::Alive(self.next_look(limit, silence, now));
         };
-        self.hold(reason, now, effects)
+        self.hold(place, reason, now, effects)
     }
 
     /// When a target that is alive has to be looked at again, requests apart.
@@ -101,7 +110,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 
     /// Whether a verdict falls now.
-    fn hold(&mut self, reason: Reason, now: Tick, effects: &mut Vec<Effect<K, N>>) -> Look {
+    fn hold(&mut self, place: usize, reason: Reason, now: Tick, effects: &mut Vec<Effect<K, N>>) -> Look {
         if let Some(until) = self.guard.as_ref().map(OwnStallGuard::held_until).filter(|until| *until > now) {
             return Look::Alive(until);
         }
@@ -118,6 +127,11 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
                 if began {
                     self.metrics.holds.increment();
                     effects.push(Effect::CorrelatedLoss { dying, of: self.running, until });
+                }
+                // A target whose verdict waits is asked more often: if the network comes back during the hold, it shall
+                // be heard before the end.
+                if let Some(watched) = self.targets.get_mut(place).filter(|_| self.terms.asks) {
+                    watched.request_at = watched.request_at.min(now + self.terms.options.interval / 4);
                 }
                 // Sooner than the end, for a probe may end the hold.
                 Look::Alive(until.min(now + self.terms.options.interval / LOOKS_AT_SUSPECT))
