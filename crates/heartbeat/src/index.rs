@@ -35,10 +35,6 @@ impl Index {
         (hasher.finish() >> 32) as u32
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The place of the entry with this hash that `is` the one looked for.
     #[inline]
     pub(crate) fn find(&self, hash: u32, is: impl Fn(usize) -> bool) -> Option<usize> {

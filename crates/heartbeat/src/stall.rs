@@ -81,6 +81,11 @@ impl OwnStallGuard {
         self.expected = Some(now + self.between_turns());
     }
 
+    /// Nobody is monitored any more: no turn is expected.
+    pub fn rest(&mut self) {
+        self.expected = None;
+    }
+
     /// A tenth of the interval, and no more often than ten times a second.
     fn between_turns(&self) -> Duration {
         (self.interval / 10).max(Duration::from_millis(100))

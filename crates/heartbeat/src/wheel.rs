@@ -124,6 +124,10 @@ impl Wheel {
         Some(Tick::from_millis(earliest.max(self.elapsed)))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first().is_none()
+    }
+
     fn first(&self) -> Option<(usize, usize)> {
         let (level, bits) = self.occupied.iter().enumerate().find(|(_, bits)| **bits != 0)?;
         Some((level, bits.trailing_zeros() as usize))

@@ -1,4 +1,6 @@
 //! Judging oneself before others: own stalls, suspicion, correlated loss, and the adaptive detector.
+// What sets a test up may fail like the test itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod support;
 
@@ -119,6 +121,19 @@ fn a_suspended_machine_is_a_stall_too() {
     // The monotonic clock went on by 5 s; another clock says that the machine slept.
     sender.stood_still(ms(2_000), ms(7_000));
     assert_eq!(verdicts(&run(&mut sender, ms(7_000), ms(8_000), |_, _| true)), []);
+}
+
+#[test]
+fn a_loop_that_waits_for_nobody_does_not_stand_still() {
+    let mut sender = sender(HeartbeatOptions { own_stall_guard: true, ..options(1_000, 5_000) }, 1);
+    assert_eq!(verdicts(&run(&mut sender, ms(0), ms(20_000), |_, _| false)).len(), 1);
+    assert_eq!(sender.advance(ms(60_000)), [], "everybody was judged");
+    sender.unmonitor_target(&0);
+    sender.monitor_target(1, 1, ms(90_000));
+    assert!(matches!(sender.advance(ms(90_000))[..], [Effect::Request { .. }]));
+    sender.unmonitor_target(&1);
+    assert_eq!(sender.advance(ms(200_000)), [], "nobody is monitored");
+    assert_eq!(sender.metrics().own_stalls.get(), 0);
 }
 
 #[test]

@@ -214,15 +214,15 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if !watched.monitor.leave(reason.state()) {
             return None;
         }
-        self.wheel.disarm(place);
         self.metrics.verdict(reason);
         self.running -= 1;
         self.suspects -= usize::from(was_suspect);
         self.metrics.suspects.set(self.suspects as i64);
         self.metrics.received.add(u64::from(stamp.take_beats().0));
         let seen = stamp.last_seen();
+        let own_stall = set_aside(self.guard.as_ref(), seen, now);
         let others = OthersInTrouble { suspects: self.suspects, of: self.running };
-        Some(Verdict {
+        let verdict = Verdict {
             peer: self.terms.peer,
             id: watched.id.clone(),
             incarnation: watched.incarnation.clone(),
@@ -231,11 +231,13 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
             silent_for: now.since(seen),
             consecutive_failures: watched.monitor.consecutive_failures(),
             last_error: watched.extra.as_ref().and_then(|extra| extra.last_error.clone()),
-            own_stall: set_aside(self.guard.as_ref(), seen, now),
+            own_stall,
             others_in_trouble: self.terms.options.suspicion.then_some(others),
             held_for,
             main_loop_age: stamp.main_loop_age(),
-        })
+        };
+        self.disarm(place);
+        Some(verdict)
     }
 }
 

@@ -159,7 +159,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if known == Some(false) {
             self.drop_target(&id, true);
         }
-        if self.index.is_empty()
+        if self.wheel.is_empty()
             && let Some(guard) = &mut self.guard
         {
             guard.begin(now);
@@ -201,7 +201,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     fn drop_target(&mut self, id: &K, replaced: bool) -> bool {
         let Some(place) = self.place(id) else { return false };
         self.index.remove(self.index.hash(id), place);
-        self.wheel.disarm(place);
+        self.disarm(place);
         if let Some(stamp) = self.stamps.get(place) {
             self.metrics.received.add(u64::from(stamp.take_beats().0));
             stamp.renew(Tick::ZERO);
@@ -217,6 +217,16 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         }
         self.metrics.targets.add(-1);
         true
+    }
+
+    /// Takes a target's timer away. With the last one nobody is waited for, and no turn of the loop is late.
+    fn disarm(&mut self, place: usize) {
+        self.wheel.disarm(place);
+        if self.wheel.is_empty()
+            && let Some(guard) = &mut self.guard
+        {
+            guard.rest();
+        }
     }
 
     pub(crate) fn unmonitor_incarnation(&mut self, id: &K, incarnation: &N) -> bool {
