@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: figures, each the median of several runs.
 
 mod asyncio;
+mod heartbeat;
 mod pipeline;
 mod report;
 mod start_up;
@@ -43,6 +44,8 @@ pub(crate) struct Args {
 enum Group {
     /// The operator beside futures' buffered streams: ready, externally completed and timed calls, many in flight
     Asyncio,
+    /// A received heartbeat, memory, CPU and lateness, beside other timers
+    Heartbeat,
     /// File to file with a table look-up, then what `cluster` measures
     Pipeline,
     /// Start-up and memory of the four processes
@@ -66,6 +69,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             flink: args.flink.as_deref(),
         };
         asyncio::measure(&plan, &mut report)?;
+    }
+    if wanted(Group::Heartbeat) {
+        heartbeat::measure(args.quick, &mut report)?;
     }
     if !wanted(Group::Pipeline) && !wanted(Group::Cluster) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! What a heartbeat costs, beside tokio-util's `DelayQueue` and tokio's `Sleep`, in one process and in turn.
 //!
 //! `cargo bench -p heartbeat` prints a table of medians and ratios; `-- --json` prints a JSON object a line instead,
-//! `-- --quick` measures once. The peers know a target by its index and are given no name to look up, so that the row
+//! `-- --quick` measures once, `-- receive-id/targets=1000` measures what has that in its name. The peers know a target by its index and are given no name to look up, so that the row
 //! `receive-handle` is the one that compares like with like; `receive-id` finds the target by its name first.
 // As in tests: what cannot happen ends the run.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
@@ -24,7 +24,8 @@ fn main() {
     // `cargo test` runs benches to see that they work.
     let quick = is_given("--quick") || is_given("--test") || !is_given("--bench");
     let sizes = if is_given("--bench") { &SIZES[..] } else { &SIZES[..1] };
-    let mut report = Report::new(is_given("--json"), if quick { 1 } else { 5 });
+    let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
+    let report = Report::new(is_given("--json"), if quick { 1 } else { 5 }, only);
     for &targets in sizes {
         let names = work::names(targets);
         let order = work::shuffled(targets);
@@ -49,5 +50,4 @@ fn main() {
             Some(peer) => peers::lateness(peer, &order),
         });
     }
-    report.print();
 }

@@ -3,31 +3,23 @@
 use crate::peers::Peer;
 use std::fmt::Write as _;
 
-struct Row {
-    bench: String,
-    unit: &'static str,
-    ours: f64,
-    peers: Vec<(Peer, f64)>,
-}
-
 pub(crate) struct Report {
     json: bool,
     runs: usize,
-    rows: Vec<Row>,
+    only: Option<String>,
 }
 
 impl Report {
-    pub(crate) const fn new(json: bool, runs: usize) -> Self {
-        Self { json, runs, rows: Vec::new() }
+    pub(crate) const fn new(json: bool, runs: usize, only: Option<String>) -> Self {
+        Self { json, runs, only }
     }
 
-    /// Measures ours (`None`) and each peer, run by run.
-    pub(crate) fn measure(
-        &mut self,
-        bench: &str,
-        unit: &'static str,
-        mut run: impl FnMut(Option<Peer>) -> f64,
-    ) {
+    /// Measures ours (`None`) and each peer, run by run, and prints the medians. Every figure here is a cost: the smaller the
+    /// better.
+    pub(crate) fn measure(&self, bench: &str, unit: &str, mut run: impl FnMut(Option<Peer>) -> f64) {
+        if self.only.as_ref().is_some_and(|only| !bench.contains(only)) {
+            return;
+        }
         let (mut ours, mut peers) = (Vec::new(), [Vec::new(), Vec::new()]);
         for _ in 0..self.runs {
             ours.push(run(None));
@@ -35,33 +27,20 @@ impl Report {
                 values.push(run(Some(peer)));
             }
         }
-        let peers = Peer::ALL.into_iter().zip(peers).map(|(peer, values)| (peer, median(values))).collect();
-        self.rows.push(Row { bench: bench.into(), unit, ours: median(ours), peers });
-    }
-
-    pub(crate) fn print(&self) {
-        for row in &self.rows {
-            // Every figure here is a cost: the smaller the better.
-            let ratio = |peer: f64| peer / row.ours;
+        let ours = median(ours);
+        let mut line = format!("{bench:<42} {ours:>9.3} {unit:<12}");
+        for (peer, values) in Peer::ALL.into_iter().zip(peers) {
+            let (peer, value) = (peer.name(), median(values));
+            let (ratio, runs) = (value / ours, self.runs);
             if self.json {
-                for (peer, value) in &row.peers {
-                    println!(
-                        r#"{{"bench":"{}","value":{},"unit":"{}","peer":"{}","peer_value":{value},"ratio":{:.3},"runs":{}}}"#,
-                        row.bench,
-                        row.ours,
-                        row.unit,
-                        peer.name(),
-                        ratio(*value),
-                        self.runs
-                    );
-                }
-            } else {
-                let mut line = format!("{:<42} {:>9.2} {:<12}", row.bench, row.ours, row.unit);
-                for (peer, value) in &row.peers {
-                    let _ = write!(line, " {} {value:.2} ({:.1}x)", peer.name(), ratio(*value));
-                }
-                println!("{line}");
+                println!(
+                    r#"{{"bench":"{bench}","value":{ours},"unit":"{unit}","peer":"{peer}","peer_value":{value},"ratio":{ratio:.3},"runs":{runs}}}"#
+                );
             }
+            let _ = write!(line, " {peer} {value:.3} ({ratio:.2}x)");
+        }
+        if !self.json {
+            println!("{line}");
         }
     }
 }
