@@ -5,11 +5,13 @@ use heartbeat::{HeartbeatOptions, HeartbeatServices};
 use wire::Address;
 use wire::grpc::{GrpcOptions, GrpcTransport};
 
-use crate::config::{Advertise, Auto, Key, keys};
+use crate::config::{Advertise, Auto, Detector, Key, keys};
 use crate::server::Server;
 
 impl Server {
-    /// The factory of heartbeat managers. Doubtful settings are logged once.
+    /// The factory of heartbeat managers. Doubtful settings are logged once. Beside what is configured, suspicion and the
+    /// guard against own stalls are on; who does not watch task executors for the whole cluster makes its managers of
+    /// the services [`without_hold`](HeartbeatServices::without_hold).
     ///
     /// # Errors
     /// The settings contradict each other.
@@ -18,6 +20,15 @@ impl Server {
             interval: self.config.get(&keys::HEARTBEAT_INTERVAL),
             timeout: self.config.get(&keys::HEARTBEAT_TIMEOUT),
             rpc_failure_threshold: self.config.get(&keys::HEARTBEAT_RPC_FAILURE_THRESHOLD),
+            detector: match self.config.get(&keys::HEARTBEAT_DETECTOR) {
+                Detector::Fixed => heartbeat::Detector::Fixed,
+                Detector::Adaptive => heartbeat::Detector::Adaptive,
+            },
+            suspicion: true,
+            own_stall_guard: true,
+            hold: self.config.get(&keys::HEARTBEAT_HOLD),
+            stuck_timeout: self.config.get(&keys::HEARTBEAT_STUCK_TIMEOUT).0,
+            self_fence: self.config.get(&keys::HEARTBEAT_SELF_FENCE),
             ..HeartbeatOptions::default()
         };
         let services = HeartbeatServices::new(options)?;

@@ -25,6 +25,15 @@ pub struct LivenessFrame<N> {
     pub echo: Option<Tick>,
 }
 
+impl<N> LivenessFrame<N> {
+    /// The same frame for a watcher that tells lives apart by something else, such as the registration that they made.
+    #[must_use]
+    pub fn with_incarnation<M>(self, incarnation: M) -> LivenessFrame<M> {
+        let Self { sequence, sent_at, main_loop_age, stall, echo, .. } = self;
+        LivenessFrame { incarnation, sequence, sent_at, main_loop_age, stall, echo }
+    }
+}
+
 /// A frame as it was received is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {

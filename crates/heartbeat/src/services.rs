@@ -46,6 +46,16 @@ impl HeartbeatServices {
         rpc_timeout.min(self.options.interval)
     }
 
+    /// How often a peer is called in quick succession whose connection it has closed itself: as often as is enough for a
+    /// verdict if each call is refused. Once, for what another life of it may answer, where refusals do not judge.
+    #[must_use]
+    pub const fn redials(&self) -> u32 {
+        match self.threshold {
+            Some(threshold) => threshold,
+            None => 1,
+        }
+    }
+
     /// Checks the keep-alive of the transport: pings after `time` of idleness whose answers are waited for during `timeout`.
     ///
     /// # Errors

@@ -5,51 +5,70 @@ use std::sync::Arc;
 use controller_events::{Handle, Reply};
 use dashmap::DashMap;
 use futures::StreamExt;
-use runtime_core::{Epoch, JobId};
+use heartbeat::LivenessSource;
+use runtime_core::time::TokioClock;
+use runtime_core::{Epoch, Incarnation, JobId};
 use wire::convert::{WireId as _, attempt_id, resource_id};
 use wire::fencing::{Fence, UnknownEpoch};
+use wire::liveness::beside_the_loop;
 use wire::{JobMasterGateway, MessageStream, RpcError, v1};
 
 use crate::master::event::{Answer, JmEvent};
 use crate::master::rejection;
 
+/// A job's loop, and how it is.
+#[derive(Clone)]
+pub(crate) struct Master {
+    pub(crate) events: Handle<JmEvent>,
+    pub(crate) liveness: Arc<LivenessSource<Incarnation>>,
+}
+
 /// The loops of the jobs that this process leads.
-pub(crate) type Masters = Arc<DashMap<JobId, Handle<JmEvent>>>;
+pub(crate) type Masters = Arc<DashMap<JobId, Master>>;
 
 /// What task executors and the resource manager see of the job masters of this process.
 pub(crate) struct Endpoint {
     pub(crate) masters: Masters,
     pub(crate) epoch: Epoch,
+    pub(crate) clock: TokioClock,
 }
 
 impl Endpoint {
-    fn master(&self, job: JobId) -> Result<Handle<JmEvent>, RpcError> {
+    fn master(&self, job: JobId) -> Result<Master, RpcError> {
         let master = self.masters.get(&job).map(|entry| entry.value().clone());
         master.ok_or_else(|| RpcError::unknown_target(format!("this process does not lead job {job}")))
     }
 
-    async fn ask<T: Send>(
+    async fn ask<T: Send + 'static>(
         &self,
         job: JobId,
-        event: impl FnOnce(Answer<T>) -> JmEvent + Send,
+        event: impl FnOnce(Answer<T>) -> JmEvent + Send + 'static,
     ) -> Result<T, RpcError> {
-        let (reply, answer) = Reply::pair();
-        self.master(job)?.put(event(reply)).map_err(|refused| {
-            if refused.is_overloaded() {
-                RpcError::overloaded(format!("the master of job {job} is overloaded: {refused}"))
-            } else {
-                RpcError::not_started(format!("the master of job {job} is stopping"))
-            }
-        })?;
-        answer
-            .await
-            .unwrap_or_else(|_| Err(RpcError::not_started(format!("the master of job {job} is stopping"))))
+        put(job, &self.master(job)?.events, event)?.await
     }
 
     /// Refuses what is meant for another term. A caller that has not heard from this one yet says 0.
     fn check_epoch(&self, fence: Option<&v1::Fence>) -> Result<(), RpcError> {
         Fence::of(fence)?.check_epoch(self.epoch, UnknownEpoch::Accepted)
     }
+}
+
+/// Puts a call as an event; what it yields ends with the answer.
+fn put<T: Send + 'static, E: FnOnce(Answer<T>) -> JmEvent + 'static>(
+    job: JobId,
+    events: &Handle<JmEvent>,
+    event: E,
+) -> Result<impl Future<Output = Result<T, RpcError>> + Send + use<T, E>, RpcError> {
+    let (reply, answer) = Reply::pair();
+    let stopping = move || RpcError::not_started(format!("the master of job {job} is stopping"));
+    events.put(event(reply)).map_err(|refused| {
+        if refused.is_overloaded() {
+            RpcError::overloaded(format!("the master of job {job} is overloaded: {refused}"))
+        } else {
+            stopping()
+        }
+    })?;
+    Ok(async move { answer.await.unwrap_or_else(|_| Err(stopping())) })
 }
 
 #[async_trait::async_trait]
@@ -97,10 +116,10 @@ impl JobMasterGateway for Endpoint {
         request: v1::HeartbeatFromResourceManagerRequest,
     ) -> Result<v1::Ack, RpcError> {
         // The fence is the resource manager's own: it is not led by anybody here.
-        self.ask(JobId::from_wire(&request.job_id, "job_id")?, |reply| {
-            JmEvent::ResourceManagerBeat(request, reply)
-        })
-        .await
+        let job = JobId::from_wire(&request.job_id, "job_id")?;
+        let Master { events, liveness } = self.master(job)?;
+        let handled = put(job, &events, |reply| JmEvent::ResourceManagerBeat(request, reply))?;
+        beside_the_loop(&liveness, &self.clock, handled).await
     }
 
     async fn task_executor_stream(
@@ -119,7 +138,7 @@ impl JobMasterGateway for Endpoint {
         let id = resource_id(&hello.resource_id, "resource_id")?;
         let incarnation = Fence::of(hello.fence.as_ref())?.incarnation;
         let job = JobId::from_wire(&hello.job_id, "job_id")?;
-        let events = self.master(job)?;
+        let events = self.master(job)?.events;
         let outbound = self.ask(job, |reply| JmEvent::TaskExecutorStream(hello, reply)).await?;
         tokio::spawn(async move {
             let why = loop {

@@ -20,7 +20,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use controller_events::{Cx, Fault, Handle, Processor, StopReason};
 use entrypoint::Placement;
-use heartbeat::{HeartbeatManager, HeartbeatManagerSender, HeartbeatServices};
+use heartbeat::{HeartbeatManager, HeartbeatManagerSender, HeartbeatServices, LivenessSource};
 use job::graph::JobGraph;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -77,6 +77,8 @@ pub(crate) struct JobMasterProcessor {
     resource_manager_beats: HeartbeatManager<(), Incarnation>,
     random: SmallRng,
     view: Arc<ArcSwap<JobView>>,
+    /// Told that this loop turns.
+    liveness: Arc<LivenessSource<Incarnation>>,
     dirty: bool,
     /// Told once, when the job is over.
     ended: Option<UnboundedSender<JobId>>,
@@ -87,6 +89,7 @@ impl JobMasterProcessor {
         shared: Shared,
         submission: Submission,
         view: Arc<ArcSwap<JobView>>,
+        liveness: Arc<LivenessSource<Incarnation>>,
         ended: UnboundedSender<JobId>,
     ) -> Result<Self, runtime_core::ParseIdError> {
         let mut random = SmallRng::seed_from_u64(submission.seed);
@@ -102,6 +105,7 @@ impl JobMasterProcessor {
             resource_manager_beats: shared.heartbeats.create_heartbeat_manager("resource manager"),
             random,
             view,
+            liveness,
             dirty: true,
             ended: Some(ended),
             submission,
@@ -124,7 +128,7 @@ impl JobMasterProcessor {
     }
 
     fn ack(&self) -> v1::Ack {
-        v1::Ack { epoch: self.shared.epoch.0 }
+        v1::Ack { epoch: self.shared.epoch.0, liveness: None }
     }
 
     fn publish(&mut self) {
@@ -156,6 +160,7 @@ impl Processor for JobMasterProcessor {
     fn process(&mut self, event: JmEvent, cx: &mut Cx<'_, JmEvent>) -> Result<(), Fault> {
         let events: Handle<JmEvent> = cx.handle().clone();
         let now = self.now();
+        self.liveness.turned(now.tick);
         // Figures come often and are shown once a second; everything else is shown at once.
         let figures_only = matches!(
             &event,
@@ -184,8 +189,8 @@ impl Processor for JobMasterProcessor {
                 self.probe_task_executor(&id, incarnation, &why, &events);
             }
             JmEvent::TaskExecutorBeat(request, reply) => reply.send(self.task_executor_beat(&request, now)),
-            JmEvent::TaskExecutorBeatSent(id, incarnation, outcome) => {
-                self.task_executor_beat_sent(&id, incarnation, outcome, now);
+            JmEvent::TaskExecutorBeatSent(id, incarnation, end) => {
+                self.task_executor_beat_sent(&id, incarnation, end, now);
             }
             JmEvent::ResourceManagerRegistered(registered, reply) => {
                 reply.send(self.resource_manager_registered(&registered, now));
@@ -195,8 +200,8 @@ impl Processor for JobMasterProcessor {
             JmEvent::ResourceManagerBeat(request, reply) => {
                 reply.send(self.resource_manager_beat(&request, now, &events));
             }
-            JmEvent::ResourceManagerBeatAnswered(incarnation, outcome) => {
-                self.resource_manager_beat_answered(incarnation, outcome, now, &events);
+            JmEvent::ResourceManagerBeatAnswered(incarnation, end) => {
+                self.resource_manager_beat_answered(incarnation, end, now, &events);
             }
             JmEvent::Prepared(result) => self.scheduler.prepared(result, now),
             JmEvent::Submitted(attempt, result) => self.scheduler.submitted(&attempt, result, now),

@@ -270,6 +270,15 @@ impl Scheduler {
         }
     }
 
+    /// A task executor is a suspect, or no longer: nothing new is deployed there meanwhile. What waits for slots waits for
+    /// it to be cleared, or for others in its place once it is lost.
+    pub fn suspect(&mut self, task_executor: &ResourceId, suspect: bool, now: Now) {
+        self.pool.suspect(task_executor, suspect);
+        if !suspect {
+            self.try_deploy(now);
+        }
+    }
+
     /// Slots that have been idle since before this moment and are not needed; they are the job's no longer.
     pub fn take_excess(&mut self, idle_since: Tick) -> Vec<PooledSlot> {
         self.pool.take_excess(idle_since)

@@ -44,13 +44,15 @@ impl JobMaster {
         seed: u128,
     ) -> anyhow::Result<Self> {
         let config = &server.config;
-        let heartbeats = server.heartbeats()?;
+        // Losing a job's task executors together is the job's loss all the same: it does not wait.
+        let heartbeats = server.heartbeats()?.without_hold();
         let (state_dir, epoch) = match state {
             Some((dir, epoch)) => (Some(dir), epoch),
             None => (None, Epoch(u64::try_from(server.clock.wall().0).unwrap_or(1).max(1))),
         };
         let masters: Masters = Arc::new(DashMap::new());
-        let endpoint = Arc::new(Endpoint { masters: Arc::clone(&masters), epoch });
+        let endpoint =
+            Arc::new(Endpoint { masters: Arc::clone(&masters), epoch, clock: server.clock.clone() });
         let endpoints = Endpoints { job_master: Some(endpoint), ..Endpoints::default() };
         let bind = config.get(&keys::RPC_BIND);
         let serving = transport

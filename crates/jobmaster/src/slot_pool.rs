@@ -3,7 +3,7 @@
 //! Flink: `DeclarativeSlotPool`. A slot comes by an offer, is taken by a *sharing group* (subtask `i` of every chain
 //! shares slot `i`), and leaves with its task executor, by a failure, or when it is in excess. A pure core.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use runtime_core::{AllocationId, ResourceId, Tick};
 
@@ -29,6 +29,8 @@ pub struct PooledSlot {
 pub struct SlotPool {
     slots: BTreeMap<AllocationId, PooledSlot>,
     required: usize,
+    /// Task executors to which nothing new is deployed.
+    suspects: BTreeSet<ResourceId>,
 }
 
 impl SlotPool {
@@ -66,15 +68,28 @@ impl SlotPool {
         true
     }
 
-    /// Puts `groups` sharing groups into slots, or nothing if there are too few. A group gets the slot that it had
+    /// Whether nothing new is to be deployed to this task executor. Its slots are kept, and what runs in them runs on.
+    pub fn suspect(&mut self, task_executor: &ResourceId, suspect: bool) {
+        if suspect {
+            self.suspects.insert(task_executor.clone());
+        } else {
+            self.suspects.remove(task_executor);
+        }
+    }
+
+    fn is_open(&self, slot: &PooledSlot) -> bool {
+        slot.group.is_none() && !self.suspects.contains(&slot.task_executor)
+    }
+
+    /// Puts `groups` sharing groups into slots, or nothing if there are too few that are not a suspect's. A group gets the slot that it had
     /// before where that is still here; the others are spread over the task executors by the order of their slots.
     pub fn assign(&mut self, groups: u32) -> Option<BTreeMap<u32, PooledSlot>> {
-        let free = self.slots.values().filter(|s| s.group.is_none()).count();
+        let free = self.slots.values().filter(|slot| self.is_open(slot)).count();
         if free < groups as usize {
             return None;
         }
         let mut taken = BTreeMap::new();
-        for slot in self.slots.values_mut() {
+        for slot in self.slots.values_mut().filter(|slot| !self.suspects.contains(&slot.task_executor)) {
             if let Some(group) = slot.previous.filter(|g| *g < groups && !taken.contains_key(g)) {
                 slot.group = Some(group);
                 taken.insert(group, slot.allocation);
@@ -85,7 +100,7 @@ impl SlotPool {
         let mut open: Vec<(usize, AllocationId)> = Vec::new();
         for slot in self.slots.values() {
             let round = rounds.entry(&slot.task_executor).or_default();
-            if slot.group.is_none() {
+            if self.is_open(slot) {
                 open.push((*round, slot.allocation));
             }
             *round += 1;
@@ -119,6 +134,7 @@ impl SlotPool {
 
     /// Forgets the slots of a task executor. Returns how many there were.
     pub fn release_task_executor(&mut self, task_executor: &ResourceId) -> usize {
+        self.suspects.remove(task_executor);
         let before = self.slots.len();
         self.slots.retain(|_, slot| slot.task_executor != *task_executor);
         before - self.slots.len()
@@ -224,6 +240,21 @@ mod tests {
         for group in 0..2 {
             assert_eq!(first[&group].allocation, again[&group].allocation);
         }
+    }
+
+    #[test]
+    fn nothing_is_deployed_to_a_suspect() {
+        let mut pool = pool(2);
+        pool.offer(id(1), &te("a"), 0, Tick::ZERO);
+        pool.offer(id(2), &te("b"), 0, Tick::ZERO);
+        assert!(pool.assign(2).is_some());
+        pool.vacate(Tick::ZERO);
+        pool.suspect(&te("a"), true);
+        assert_eq!(pool.assign(2), None, "also the slot that a group had before");
+        assert_eq!(pool.assign(1).unwrap()[&0].task_executor, te("b"));
+        pool.vacate(Tick::ZERO);
+        pool.suspect(&te("a"), false);
+        assert!(pool.assign(2).is_some());
     }
 
     #[test]

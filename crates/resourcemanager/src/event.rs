@@ -1,8 +1,8 @@
 //! What happens to a resource manager, and what it is doing meanwhile.
 
 use controller_events::{Event, EventState, NotRun, Reply};
-use heartbeat::RpcOutcome;
 use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, ResourceId};
+use wire::liveness::BeatEnd;
 use wire::{MessageStream, RpcError, v1};
 
 /// The answer to a call that is waited for.
@@ -24,8 +24,8 @@ pub(crate) enum RmEvent {
     TaskExecutorBeat(v1::HeartbeatFromTaskExecutorRequest, Answer<v1::Ack>),
     JobMasterBeat(v1::HeartbeatFromJobMasterRequest, Answer<v1::Ack>),
     /// What became of a heartbeat that was sent.
-    TaskExecutorBeatSent(ResourceId, InstanceId, RpcOutcome),
-    JobMasterBeatSent(JobId, Incarnation, RpcOutcome),
+    TaskExecutorBeatSent(ResourceId, InstanceId, BeatEnd),
+    JobMasterBeatSent(JobId, Incarnation, BeatEnd),
     /// What a task executor answered to a request for a slot.
     SlotAnswered(AllocationId, Result<(), RpcError>),
     /// A heartbeat is due, or somebody has been silent for too long.

@@ -65,7 +65,8 @@ impl ResourceManagerProcessor {
             task_executors: BTreeMap::new(),
             job_masters: BTreeMap::new(),
             task_executor_beats: parts.heartbeats.create_heartbeat_manager_sender("task executor"),
-            job_master_beats: parts.heartbeats.create_heartbeat_manager_sender("job master"),
+            // Many job masters end with one process; there is nothing to wait for.
+            job_master_beats: parts.heartbeats.without_hold().create_heartbeat_manager_sender("job master"),
             random,
             abandoned: Vec::new(),
             parts,
@@ -86,7 +87,7 @@ impl ResourceManagerProcessor {
     }
 
     fn ack(&self) -> v1::Ack {
-        v1::Ack { epoch: self.parts.epoch.0 }
+        v1::Ack { epoch: self.parts.epoch.0, liveness: None }
     }
 
     fn registered(&self, instance: Option<InstanceId>) -> v1::RegistrationReply {
@@ -183,11 +184,11 @@ impl Processor for ResourceManagerProcessor {
             }
             RmEvent::TaskExecutorBeat(request, reply) => reply.send(self.task_executor_beat(&request)),
             RmEvent::JobMasterBeat(request, reply) => reply.send(self.job_master_beat(&request)),
-            RmEvent::TaskExecutorBeatSent(id, instance, outcome) => {
-                self.task_executor_beat_sent(&id, instance, outcome);
+            RmEvent::TaskExecutorBeatSent(id, instance, end) => {
+                self.task_executor_beat_sent(&id, instance, end);
             }
-            RmEvent::JobMasterBeatSent(job, incarnation, outcome) => {
-                self.job_master_beat_sent(job, incarnation, outcome);
+            RmEvent::JobMasterBeatSent(job, incarnation, end) => {
+                self.job_master_beat_sent(job, incarnation, end);
             }
             RmEvent::SlotAnswered(allocation, result) => self.slot_answered(allocation, result),
             RmEvent::Beat => self.beat(cx.handle()),

@@ -6,8 +6,12 @@ use async_trait::async_trait;
 use connectors::call::RustCalls;
 use controller_events::{Handle, Reply};
 use entrypoint::Placement;
+use heartbeat::LivenessSource;
+use runtime_core::Incarnation;
+use runtime_core::time::TokioClock;
 use tokio::runtime;
 use tokio::sync::oneshot;
+use wire::liveness::beside_the_loop;
 use wire::{RpcError, TaskExecutorGateway, v1};
 
 use crate::event::{Answer, TeEvent};
@@ -21,10 +25,17 @@ pub(crate) struct Endpoint {
     pub(crate) calls: Arc<RustCalls>,
     pub(crate) placement: Placement,
     pub(crate) runtime: runtime::Handle,
+    /// Says how the loop is while it is busy.
+    pub(crate) liveness: Arc<LivenessSource<Incarnation>>,
+    pub(crate) clock: TokioClock,
 }
 
 impl Endpoint {
-    async fn ask<T: Send>(&self, event: impl FnOnce(Answer<T>) -> TeEvent + Send) -> Result<T, RpcError> {
+    /// Puts a call as an event; what it yields ends with the answer.
+    fn put<T: Send + 'static, E: FnOnce(Answer<T>) -> TeEvent + 'static>(
+        &self,
+        event: E,
+    ) -> Result<impl Future<Output = Result<T, RpcError>> + Send + use<T, E>, RpcError> {
         let events =
             self.events.get().ok_or_else(|| RpcError::not_started("the task executor is starting"))?;
         let (reply, answer) = Reply::pair();
@@ -35,7 +46,14 @@ impl Endpoint {
                 stopping()
             }
         })?;
-        answer.await.unwrap_or_else(|_| Err(stopping()))
+        Ok(async move { answer.await.unwrap_or_else(|_| Err(stopping())) })
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        event: impl FnOnce(Answer<T>) -> TeEvent + Send + 'static,
+    ) -> Result<T, RpcError> {
+        self.put(event)?.await
     }
 
     /// Prepares a task where blocking is allowed.
@@ -77,13 +95,15 @@ impl TaskExecutorGateway for Endpoint {
         &self,
         request: v1::HeartbeatToTaskExecutorRequest,
     ) -> Result<v1::Ack, RpcError> {
-        self.ask(|reply| TeEvent::ResourceManagerBeat(request, reply)).await
+        let handled = self.put(|reply| TeEvent::ResourceManagerBeat(request, reply))?;
+        beside_the_loop(&self.liveness, &self.clock, handled).await
     }
 
     async fn heartbeat_from_job_master(
         &self,
         request: v1::HeartbeatFromJobMasterToTaskExecutorRequest,
     ) -> Result<v1::Ack, RpcError> {
-        self.ask(|reply| TeEvent::JobMasterBeat(request, reply)).await
+        let handled = self.put(|reply| TeEvent::JobMasterBeat(request, reply))?;
+        beside_the_loop(&self.liveness, &self.clock, handled).await
     }
 }

@@ -1,10 +1,10 @@
 //! What happens to a task executor, and what it is doing meanwhile.
 
 use controller_events::{Event, EventState, NotRun, Reply};
-use heartbeat::RpcOutcome;
-use runtime_core::{AllocationId, Incarnation, InstanceId, JobId};
+use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, Tick};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
+use wire::liveness::BeatEnd;
 use wire::registration::Registered;
 use wire::{RpcError, v1};
 
@@ -32,7 +32,7 @@ pub(crate) enum TeEvent {
     ResourceManagerLost(Life, String),
     ResourceManagerRejected(Life, String),
     ResourceManagerBeat(v1::HeartbeatToTaskExecutorRequest, Answer<v1::Ack>),
-    ResourceManagerBeatAnswered(InstanceId, RpcOutcome),
+    ResourceManagerBeatAnswered(InstanceId, BeatEnd),
     /// No resource manager may have been found for too long.
     RegistrationClock,
     JobMasterConnected(JobId, Life, Registered, UnboundedSender<v1::TaskExecutorToJobMaster>),
@@ -42,7 +42,10 @@ pub(crate) enum TeEvent {
     /// What became of an attempt to register again.
     JobMasterAsked(JobId, Life, Option<RpcError>),
     JobMasterBeat(v1::HeartbeatFromJobMasterToTaskExecutorRequest, Answer<v1::Ack>),
-    JobMasterBeatAnswered(JobId, Incarnation, RpcOutcome),
+    /// The last is when the answer was sent: if it was delivered, the job master has heard from here since.
+    JobMasterBeatAnswered(JobId, Incarnation, BeatEnd, Tick),
+    /// A lease may have ended.
+    Fence,
     Offered(JobId, Life, OfferNumber, Vec<AllocationId>, Result<v1::OfferSlotsReply, RpcError>),
     /// It is time to offer again what could not be offered.
     OfferAgain(JobId),
@@ -145,6 +148,7 @@ impl Event for TeEvent {
             | Self::ResourceManagerBeatAnswered(..)
             | Self::JobMasterBeat(..)
             | Self::JobMasterBeatAnswered(..)
+            | Self::Fence
             | Self::Beat => TeState::Heartbeat,
             Self::Stop(..) => TeState::Shutdown,
         }
@@ -172,6 +176,7 @@ impl Event for TeEvent {
             Self::JobMasterAsked(..) => "JobMasterAsked",
             Self::JobMasterBeat(..) => "JobMasterBeat",
             Self::JobMasterBeatAnswered(..) => "JobMasterBeatAnswered",
+            Self::Fence => "Fence",
             Self::Offered(..) => "Offered",
             Self::OfferAgain(_) => "OfferAgain",
             Self::Task(_) => "Task",

@@ -139,7 +139,7 @@ impl TaskExecutorProcessor {
 
     /// A task executor is not led: its answers name no term.
     const fn ack() -> v1::Ack {
-        v1::Ack { epoch: 0 }
+        v1::Ack { epoch: 0, liveness: None }
     }
 
     fn fatal(&mut self, fatal: Fatal) {
@@ -169,8 +169,8 @@ impl TaskExecutorProcessor {
             TeEvent::ResourceManagerBeat(request, reply) => {
                 reply.send(self.resource_manager_beat(&request, events));
             }
-            TeEvent::ResourceManagerBeatAnswered(instance, outcome) => {
-                self.resource_manager_beat_answered(instance, outcome, events);
+            TeEvent::ResourceManagerBeatAnswered(instance, end) => {
+                self.resource_manager_beat_answered(instance, end, events);
             }
             TeEvent::RegistrationClock => self.registration_clock(),
             TeEvent::JobMasterConnected(job, life, registered, outbound) => {
@@ -181,9 +181,10 @@ impl TaskExecutorProcessor {
             TeEvent::JobMasterRejected(job, life, reason) => self.job_master_rejected(job, life, &reason),
             TeEvent::JobMasterAsked(job, life, error) => self.job_master_asked(job, life, error),
             TeEvent::JobMasterBeat(request, reply) => reply.send(self.job_master_beat(&request, events)),
-            TeEvent::JobMasterBeatAnswered(job, incarnation, outcome) => {
-                self.job_master_beat_answered(job, incarnation, outcome, events);
+            TeEvent::JobMasterBeatAnswered(job, incarnation, end, sent) => {
+                self.job_master_beat_answered(job, incarnation, end, sent, events);
             }
+            TeEvent::Fence => self.fence(events),
             TeEvent::Offered(job, life, number, offered, result) => {
                 self.offered(job, life, number, &offered, result, events);
             }
@@ -200,6 +201,8 @@ impl TaskExecutorProcessor {
     fn arm(&self, events: &Handle<TeEvent>) {
         let beats = [self.resource_manager_beats.next_wakeup(), self.job_master_beats.next_wakeup()];
         schedule(events, "beat", beats.into_iter().flatten().min(), || TeEvent::Beat);
+        let leases = self.jobs.values().filter_map(Job::lease_ends).min();
+        schedule(events, "fence", leases, || TeEvent::Fence);
         schedule(events, "slot-timeout", self.slots.next_deadline(), || TeEvent::SlotTimeout);
         schedule(events, "registration-clock", self.resource_manager.clock(), || TeEvent::RegistrationClock);
         let running = self.jobs.values().any(Job::has_running_tasks);
@@ -229,6 +232,7 @@ impl Processor for TaskExecutorProcessor {
     }
 
     fn after_each(&mut self) {
+        self.shared.liveness.turned(self.now());
         let free = self.slots.views().filter(|slot| slot.owner.is_none()).count();
         self.task_metrics.free_slots.set(i64::try_from(free).unwrap_or(i64::MAX));
         self.task_metrics.slots.set(self.slots.count().into());

@@ -8,6 +8,7 @@ use connectors::call::RustCalls;
 use controller_events::{EventLoop, Handle, LoopOptions, Reply};
 use entrypoint::config::{Auto, keys};
 use entrypoint::{Placement, ReadyLine, Role, Running, Server, entropy};
+use heartbeat::LivenessSource;
 use runtime_core::{Incarnation, ResourceId};
 use tokio::sync::oneshot;
 use wire::{Address, Endpoints, Serving, Transport};
@@ -73,8 +74,11 @@ impl TaskExecutor {
             .await
             .context("data.bind")?;
         let (calls, plans) = (Arc::new(calls), Arc::new(Plans::default()));
+        let liveness = Arc::new(LivenessSource::new(Incarnation::from_u128(seed)));
         let endpoint = Arc::new(Endpoint {
             events: OnceLock::new(),
+            liveness: Arc::clone(&liveness),
+            clock: server.clock.clone(),
             plans: Arc::clone(&plans),
             calls: Arc::clone(&calls),
             placement,
@@ -105,7 +109,8 @@ impl TaskExecutor {
             slots,
             slot_timeout: config.get(&keys::TASKEXECUTOR_SLOT_TIMEOUT),
             registration_timeout: config.get(&keys::TASKEXECUTOR_REGISTRATION_TIMEOUT),
-            heartbeats: server.heartbeats()?,
+            heartbeats: server.heartbeats()?.without_hold(),
+            liveness,
             transport,
             clock: server.clock.clone(),
             runtime: runtime.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entrypoint::Placement;
-use heartbeat::HeartbeatServices;
+use heartbeat::{HeartbeatServices, LivenessSource};
 use runtime_core::time::TokioClock;
 use runtime_core::{Epoch, Incarnation, ResourceId};
 use tokio::runtime;
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) slot_timeout: Duration,
     pub(crate) registration_timeout: Duration,
     pub(crate) heartbeats: HeartbeatServices,
+    /// Told that the loop turns.
+    pub(crate) liveness: Arc<LivenessSource<Incarnation>>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) clock: TokioClock,
     /// The I/O runtime: calls, heartbeats and the exchange.

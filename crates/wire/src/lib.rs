@@ -15,6 +15,7 @@ pub mod error;
 pub mod fencing;
 pub mod gateway;
 pub mod grpc;
+pub mod liveness;
 pub mod network;
 pub mod registration;
 pub mod stream;

@@ -313,12 +313,21 @@ fn what_is_printed_is_a_configuration_file_with_the_same_values() {
 
 #[test]
 fn a_key_that_nothing_acts_upon_yet_is_said_so_where_it_is_set() {
-    let case =
-        Case::new().set("heartbeat.detector=adaptive").set("data.credits=9").set("heartbeat.hold=true");
+    let case = Case::new().set("worker.driver=process").set("data.credits=9").set("data.batch-size=64KiB");
     let config = case.load(Role::TaskExecutor).unwrap();
     let warnings = config.warnings();
-    assert_eq!(warnings.len(), 2, "a default needs no word: {warnings:?}");
+    assert_eq!(warnings.len(), 1, "a default needs no word, nor another role's key: {warnings:?}");
     assert!(warnings[0].contains("data.credits 9") && warnings[0].contains("no effect"), "{warnings:?}");
-    assert!(warnings[1].contains("heartbeat.detector adaptive"), "{warnings:?}");
-    assert_eq!(case.load(Role::JobMaster).unwrap().warnings().len(), 1, "the exchange is not its own");
+    let warnings = case.load(Role::ResourceManager).unwrap().warnings().to_vec();
+    assert!(matches!(&warnings[..], [only] if only.contains("worker.driver process")), "{warnings:?}");
+}
+
+#[test]
+fn h056_a_duration_has_a_unit_or_is_in_milliseconds() {
+    for text in ["10 s", "10s", "10000", "10000 ms"] {
+        let config = Case::new().set(&format!("heartbeat.interval={text}")).load(Role::TaskExecutor).unwrap();
+        assert_eq!(config.get(&keys::HEARTBEAT_INTERVAL), Duration::from_secs(10), "{text}");
+    }
+    let error = Case::new().set("heartbeat.interval=abc").load(Role::TaskExecutor).unwrap_err().to_string();
+    assert!(error.contains("heartbeat.interval") && error.contains("abc"), "{error}");
 }

@@ -1,7 +1,8 @@
 //! What a heartbeat costs, beside tokio-util's `DelayQueue` and tokio's `Sleep`, in one process and in turn.
 //!
 //! `cargo bench -p heartbeat` prints a table of medians and ratios; `-- --json` prints a JSON object a line instead,
-//! `-- --quick` measures once, `-- receive-id/targets=1000` measures what has that in its name. The peers know a target by its index and are given no name to look up, so that the row
+//! `-- --quick` measures once, `-- receive-id/targets=1000$` measures what has that in its
+//! name, here at its end. The peers know a target by its index and are given no name to look up, so that the row
 //! `receive-handle` is the one that compares like with like; `receive-id` finds the target by its name first.
 // As in tests: what cannot happen ends the run.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]

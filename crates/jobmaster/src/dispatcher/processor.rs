@@ -10,6 +10,7 @@ use controller_events::{
     Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, NotRun, Processor, Reply,
 };
 use entrypoint::Running;
+use heartbeat::LivenessSource;
 use job::graph::JobGraph;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +19,7 @@ use runtime_core::{Clock, JobId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{CancelOutcome, History, SubmitError, Views};
-use crate::endpoint::Masters;
+use crate::endpoint::{Master, Masters};
 use crate::master::event::JmEvent;
 use crate::master::view::JobView;
 use crate::master::{JobMasterProcessor, Shared, Submission};
@@ -153,9 +154,15 @@ impl DispatcherProcessor {
             now,
         );
         let view = Arc::new(ArcSwap::from_pointee(JobView::of(&submission, &first, now.wall)));
-        let processor =
-            JobMasterProcessor::new(self.shared.clone(), submission, Arc::clone(&view), self.ended.clone())
-                .map_err(|e| start(e.to_string()))?;
+        let liveness = Arc::new(LivenessSource::new(self.shared.incarnation));
+        let processor = JobMasterProcessor::new(
+            self.shared.clone(),
+            submission,
+            Arc::clone(&view),
+            Arc::clone(&liveness),
+            self.ended.clone(),
+        )
+        .map_err(|e| start(e.to_string()))?;
         let mut options = LoopOptions::new(Arc::new(self.shared.clock.clone()));
         options.name = format!("job-{job}").into();
         let event_loop = EventLoop::new(processor, options);
@@ -167,7 +174,7 @@ impl DispatcherProcessor {
             .map_err(|e| start(e.to_string()))?;
         let metrics: Arc<dyn Observe> = Arc::new(events.clone());
         self.metrics.add_while_alive(Arc::downgrade(&metrics));
-        self.masters.insert(job, events.clone());
+        self.masters.insert(job, Master { events: events.clone(), liveness });
         self.views.insert(job, view);
         if events.put(JmEvent::Begin).is_err() {
             return Err(start("its loop has ended".into()));

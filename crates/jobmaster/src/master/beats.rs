@@ -8,15 +8,15 @@ use heartbeat::{Effect, RpcOutcome};
 use runtime_core::{AttemptId, Incarnation, ResourceId};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::Fence;
-use wire::{RpcError, RpcErrorKind, v1};
+use wire::liveness::BeatEnd;
+use wire::{RpcError, v1};
 
 use super::JobMasterProcessor;
 use super::event::JmEvent;
 use crate::scheduler::Now;
 
-/// How often a peer whose stream has ended is asked, and how far apart: enough refusals for a verdict at the default
-/// threshold, and far enough apart that a process that is being replaced is not taken for two refusals.
-pub(super) const PROBES: u32 = 2;
+/// Between two calls of a task executor whose stream has ended: far enough apart that a process that is being replaced is
+/// not taken for one that refuses each.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Which bound a heartbeat call has apart from the interval.
@@ -28,7 +28,13 @@ impl JobMasterProcessor {
             match effect {
                 Effect::Request { id, incarnation } => self.send_beats(&id, incarnation, 1, events),
                 Effect::Verdict(verdict) => self.drop_task_executor(&verdict.id, &verdict.to_string(), now),
-                noted => tracing::info!(of = "task executor", "{noted}"),
+                Effect::Suspect { ref id, .. } | Effect::Alive { ref id, .. } => {
+                    tracing::info!(job = %self.submission.job, of = "task executor", "{effect}");
+                    self.scheduler.suspect(id, matches!(effect, Effect::Suspect { .. }), now);
+                }
+                noted @ (Effect::OwnStall(_) | Effect::CorrelatedLoss { .. }) => {
+                    tracing::warn!(job = %self.submission.job, of = "task executor", "{noted}");
+                }
             }
         }
         for verdict in self.resource_manager_beats.advance(now.tick).into_iter().filter_map(Effect::verdict) {
@@ -65,32 +71,46 @@ impl JobMasterProcessor {
             resource_id: self.resource_id.to_string(),
             allocated: offers.collect(),
         };
-        let (id, events) = (id.clone(), events.clone());
+        let (id, events, clock) = (id.clone(), events.clone(), self.shared.clock.clone());
         let deadline = self.shared.heartbeats.rpc_deadline(RPC_TIMEOUT);
         self.shared.runtime.spawn(async move {
             for time in 0..times {
                 if time > 0 {
                     tokio::time::sleep(PROBE_PAUSE).await;
                 }
-                let sent =
-                    tokio::time::timeout(deadline, gateway.heartbeat_from_job_master(request.clone())).await;
-                let outcome = outcome(&sent);
-                let told = events.put(JmEvent::TaskExecutorBeatSent(id.clone(), incarnation, outcome));
-                if told.is_err() || outcome == RpcOutcome::Delivered {
+                let call = gateway.heartbeat_from_job_master(request.clone());
+                let end = BeatEnd::of(&clock, deadline, call).await;
+                let outcome = end.outcome();
+                let told = events.put(JmEvent::TaskExecutorBeatSent(id.clone(), incarnation, end));
+                // A call that takes too long proves nothing, and neither would another.
+                if told.is_err() || outcome != RpcOutcome::Unreachable {
                     return;
                 }
             }
         });
     }
 
+    /// The end of a heartbeat call. Its answer comes from beside the task executor's loop: a sign of life that tells how
+    /// the loop is. If another life has answered, the one that is registered is gone.
     pub(super) fn task_executor_beat_sent(
         &mut self,
         id: &ResourceId,
         incarnation: Incarnation,
-        outcome: RpcOutcome,
+        end: BeatEnd,
         now: Now,
     ) {
-        if let Some(verdict) = self.beats.rpc_outcome(id, &incarnation, outcome, now.tick) {
+        if self.connection(id, incarnation).is_err() {
+            return;
+        }
+        if end.is_of_another_life(incarnation) {
+            let cause = format!("task executor {id} is no longer reachable: another life of it has answered");
+            self.drop_task_executor(id, &cause, now);
+            return;
+        }
+        if let Some(frame) = end.liveness {
+            self.beats.receive_frame(id, &frame, now.tick);
+        }
+        if let Some(verdict) = self.beats.rpc_outcome(id, &incarnation, end.end, now.tick) {
             self.drop_task_executor(id, &verdict.to_string(), now);
         }
     }
@@ -108,16 +128,5 @@ impl JobMasterProcessor {
         let deployed: Result<Vec<_>, _> = request.deployed.iter().map(AttemptId::try_from).collect();
         self.scheduler.reconcile(&id, &deployed?, now);
         Ok(self.ack())
-    }
-}
-
-/// What a call says about the peer: only a refusal counts against it, a slow answer does not.
-pub(super) fn outcome(sent: &Result<Result<v1::Ack, RpcError>, tokio::time::error::Elapsed>) -> RpcOutcome {
-    match sent {
-        Ok(Ok(_)) => RpcOutcome::Delivered,
-        Ok(Err(error)) if matches!(error.kind, RpcErrorKind::Unreachable | RpcErrorKind::UnknownTarget) => {
-            RpcOutcome::Unreachable
-        }
-        Ok(Err(_)) | Err(_) => RpcOutcome::Other,
     }
 }

@@ -1,8 +1,8 @@
 //! What happens to the master of one job, and what it is doing meanwhile.
 
 use controller_events::{Event, EventState, NotRun, Reply};
-use heartbeat::RpcOutcome;
 use runtime_core::{AttemptId, Incarnation, ResourceId};
+use wire::liveness::BeatEnd;
 use wire::registration::Registered;
 use wire::{MessageStream, RpcError, v1};
 
@@ -23,13 +23,13 @@ pub(crate) enum JmEvent {
     TaskExecutorSays(ResourceId, Incarnation, v1::TaskExecutorToJobMaster),
     TaskExecutorStreamEnded(ResourceId, Incarnation, String),
     TaskExecutorBeat(v1::HeartbeatToJobMasterRequest, Answer<v1::Ack>),
-    TaskExecutorBeatSent(ResourceId, Incarnation, RpcOutcome),
+    TaskExecutorBeatSent(ResourceId, Incarnation, BeatEnd),
     /// The resource manager has accepted the registration; the answer is what is said to it.
     ResourceManagerRegistered(Registered, Reply<MessageStream<v1::JobMasterToResourceManager>>),
     ResourceManagerSays(v1::ResourceManagerToJobMaster),
     ResourceManagerLost(String),
     ResourceManagerBeat(v1::HeartbeatFromResourceManagerRequest, Answer<v1::Ack>),
-    ResourceManagerBeatAnswered(Incarnation, RpcOutcome),
+    ResourceManagerBeatAnswered(Incarnation, BeatEnd),
     /// Outputs are prepared and splits are listed.
     Prepared(Result<Vec<v1::FileSplit>, String>),
     Submitted(AttemptId, Result<(), SubmitFailure>),

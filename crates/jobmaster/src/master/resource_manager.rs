@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use wire::convert::WireId as _;
 use wire::fencing::Fence;
+use wire::liveness::BeatEnd;
 use wire::registration::{self, Registered, RegistrationOptions};
 use wire::stream::Duplex;
 use wire::v1::job_master_to_resource_manager::Message;
@@ -175,11 +176,10 @@ impl JobMasterProcessor {
         self.resource_manager_beats.receive_heartbeat(&(), &incarnation, now.tick, now.wall);
         let gateway = self.shared.transport.connect_resource_manager(&self.shared.resource_manager);
         let deadline = self.shared.heartbeats.rpc_deadline(super::beats::RPC_TIMEOUT);
-        let events = events.clone();
+        let (events, clock) = (events.clone(), self.shared.clock.clone());
         self.shared.runtime.spawn(async move {
-            let sent = tokio::time::timeout(deadline, gateway.heartbeat_from_job_master(answer)).await;
-            let outcome = super::beats::outcome(&sent);
-            drop(events.put(JmEvent::ResourceManagerBeatAnswered(incarnation, outcome)));
+            let end = BeatEnd::of(&clock, deadline, gateway.heartbeat_from_job_master(answer)).await;
+            drop(events.put(JmEvent::ResourceManagerBeatAnswered(incarnation, end)));
         });
         Ok(self.ack())
     }
@@ -187,11 +187,11 @@ impl JobMasterProcessor {
     pub(super) fn resource_manager_beat_answered(
         &mut self,
         incarnation: Incarnation,
-        outcome: heartbeat::RpcOutcome,
+        end: BeatEnd,
         now: Now,
         events: &Handle<JmEvent>,
     ) {
-        if let Some(verdict) = self.resource_manager_beats.rpc_outcome(&(), &incarnation, outcome, now.tick) {
+        if let Some(verdict) = self.resource_manager_beats.rpc_outcome(&(), &incarnation, end.end, now.tick) {
             self.drop_resource_manager(&verdict.explain("of this cluster"), events);
         }
     }

@@ -175,7 +175,7 @@ impl JobMasterProcessor {
             return;
         }
         tracing::info!(task_executor = %id, why, "the stream of a task executor has ended; asking whether it lives");
-        self.send_beats(id, incarnation, super::beats::PROBES, events);
+        self.send_beats(id, incarnation, self.shared.heartbeats.redials(), events);
     }
 
     /// The connection of this life.

@@ -120,7 +120,10 @@ fn shown(t: &v1::TaskExecutorDescription, age: Duration) -> Value {
         // As in Flink this is the moment of the last heartbeat, whatever the name says; 0 before the first.
         "timeSinceLastHeartbeat": t.last_heartbeat,
         "heartbeatAgeMs": t.heartbeat_age_ms.saturating_add(millis(age)),
+        // ALIVE, SUSPECT, or for a moment why it is given up.
         "livenessState": t.liveness,
+        "livenessReason": Some(&t.liveness_reason).filter(|reason| !reason.is_empty()),
+        "mainLoopAgeMs": t.main_loop_age_ms,
         "slotsNumber": t.slots,
         "freeSlots": t.free_slots,
         "hardware": {"cpuCores": t.cpu_cores, "physicalMemory": t.memory_bytes},

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use controller_events::Handle;
 use heartbeat::{Effect, LastHeartbeat, Liveness, RpcOutcome};
-use runtime_core::{Incarnation, InstanceId, JobId, ResourceId};
+use runtime_core::{Clock, Incarnation, InstanceId, JobId, ResourceId};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::Fence;
-use wire::{JobMasterGateway, RpcError, RpcErrorKind, TaskExecutorGateway, v1};
+use wire::liveness::BeatEnd;
+use wire::{JobMasterGateway, RpcError, TaskExecutorGateway, v1};
 
 use super::task_executors::reported;
 use super::{ResourceManagerProcessor, schedule};
 use crate::event::RmEvent;
 
-/// How often a peer whose stream has ended is asked, and how far apart: enough refusals for a verdict at the default
-/// threshold, and far enough apart that a process that is being replaced is not taken for two refusals.
-pub(super) const PROBES: u32 = 2;
+/// Between two calls of a peer whose stream has ended: far enough apart that a process that is being replaced is not taken
+/// for one that refuses each.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Which bound a heartbeat call has apart from the interval.
@@ -35,7 +35,13 @@ impl ResourceManagerProcessor {
                 Effect::Verdict(verdict) => {
                     self.drop_task_executor(&verdict.id, verdict.incarnation, &verdict.to_string());
                 }
-                noted => tracing::info!(of = "task executor", "{noted}"),
+                Effect::Suspect { ref id, .. } | Effect::Alive { ref id, .. } => {
+                    tracing::info!(of = "task executor", "{effect}");
+                    self.slots.set_suspect(id, matches!(effect, Effect::Suspect { .. }), now);
+                }
+                noted @ (Effect::OwnStall(_) | Effect::CorrelatedLoss { .. }) => {
+                    tracing::warn!(of = "task executor", "{noted}");
+                }
             }
         }
         for effect in self.job_master_beats.advance(now) {
@@ -78,9 +84,9 @@ impl ResourceManagerProcessor {
             async move { gateway.heartbeat_from_resource_manager(request).await }
         };
         let events = events.clone();
-        let told =
-            move |outcome| events.put(RmEvent::TaskExecutorBeatSent(id.clone(), instance, outcome)).is_ok();
-        self.parts.runtime.spawn(send(call, times, self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT), told));
+        let told = move |end| events.put(RmEvent::TaskExecutorBeatSent(id.clone(), instance, end)).is_ok();
+        let deadline = self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT);
+        self.parts.runtime.spawn(send(call, times, Arc::clone(&self.parts.clock), deadline, told));
     }
 
     pub(super) fn send_job_master_beats(
@@ -101,25 +107,41 @@ impl ResourceManagerProcessor {
             async move { gateway.heartbeat_from_resource_manager(request).await }
         };
         let events = events.clone();
-        let told = move |outcome| events.put(RmEvent::JobMasterBeatSent(job, incarnation, outcome)).is_ok();
-        self.parts.runtime.spawn(send(call, times, self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT), told));
+        let told = move |end| events.put(RmEvent::JobMasterBeatSent(job, incarnation, end)).is_ok();
+        let deadline = self.parts.heartbeats.rpc_deadline(RPC_TIMEOUT);
+        self.parts.runtime.spawn(send(call, times, Arc::clone(&self.parts.clock), deadline, told));
     }
 
-    pub(super) fn task_executor_beat_sent(
-        &mut self,
-        id: &ResourceId,
-        instance: InstanceId,
-        outcome: RpcOutcome,
-    ) {
+    /// The end of a heartbeat call. Its answer comes from beside the task executor's loop: a sign of life that tells how
+    /// the loop is. If another life has answered, the one that is registered is gone.
+    pub(super) fn task_executor_beat_sent(&mut self, id: &ResourceId, instance: InstanceId, end: BeatEnd) {
         let now = self.now();
-        if let Some(verdict) = self.task_executor_beats.rpc_outcome(id, &instance, outcome, now) {
+        let Ok(connection) = self.connection(id, instance) else { return };
+        if end.is_of_another_life(connection.incarnation) {
+            let cause = format!("task executor {id} is no longer reachable: another life of it has answered");
+            self.drop_task_executor(id, instance, &cause);
+            return;
+        }
+        if let Some(frame) = end.liveness {
+            self.task_executor_beats.receive_frame(id, &frame.with_incarnation(instance), now);
+        }
+        if let Some(verdict) = self.task_executor_beats.rpc_outcome(id, &instance, end.end, now) {
             self.drop_task_executor(id, instance, &verdict.to_string());
         }
     }
 
-    pub(super) fn job_master_beat_sent(&mut self, job: JobId, incarnation: Incarnation, outcome: RpcOutcome) {
+    pub(super) fn job_master_beat_sent(&mut self, job: JobId, incarnation: Incarnation, end: BeatEnd) {
         let now = self.now();
-        if let Some(verdict) = self.job_master_beats.rpc_outcome(&job, &incarnation, outcome, now) {
+        if end.is_of_another_life(incarnation) {
+            let cause =
+                format!("the job master of {job} is no longer reachable: another life of it has answered");
+            self.drop_job_master(job, incarnation, &cause);
+            return;
+        }
+        if let Some(frame) = end.liveness {
+            self.job_master_beats.receive_frame(&job, &frame, now);
+        }
+        if let Some(verdict) = self.job_master_beats.rpc_outcome(&job, &incarnation, end.end, now) {
             self.drop_job_master(job, incarnation, &verdict.to_string());
         }
     }
@@ -155,23 +177,18 @@ impl ResourceManagerProcessor {
 async fn send<F: Future<Output = Result<v1::Ack, RpcError>>>(
     call: impl Fn() -> F,
     times: u32,
+    clock: Arc<dyn Clock>,
     deadline: Duration,
-    told: impl Fn(RpcOutcome) -> bool,
+    told: impl Fn(BeatEnd) -> bool,
 ) {
     for time in 0..times {
         if time > 0 {
             tokio::time::sleep(PROBE_PAUSE).await;
         }
-        let outcome = match tokio::time::timeout(deadline, call()).await {
-            Ok(Ok(_)) => RpcOutcome::Delivered,
-            Ok(Err(error))
-                if matches!(error.kind, RpcErrorKind::Unreachable | RpcErrorKind::UnknownTarget) =>
-            {
-                RpcOutcome::Unreachable
-            }
-            Ok(Err(_)) | Err(_) => RpcOutcome::Other,
-        };
-        if !told(outcome) || outcome == RpcOutcome::Delivered {
+        let end = BeatEnd::of(&clock, deadline, call()).await;
+        let outcome = end.outcome();
+        // A call that takes too long proves nothing, and neither would another.
+        if !told(end) || outcome != RpcOutcome::Unreachable {
             return;
         }
     }
@@ -187,4 +204,9 @@ pub(super) fn shown(last: LastHeartbeat) -> i64 {
 
 pub(super) fn age_ms(liveness: Option<&Liveness>) -> u64 {
     liveness.map_or(0, |l| u64::try_from(l.silent_for.as_millis()).unwrap_or(u64::MAX))
+}
+
+pub(super) fn main_loop_age_ms(liveness: Option<&Liveness>) -> u64 {
+    let age = liveness.and_then(|l| l.main_loop_age).unwrap_or_default();
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
 }

@@ -204,6 +204,6 @@ impl ResourceManagerProcessor {
         let Ok(connection) = self.job_master(job, incarnation) else { return };
         tracing::info!(%job, why, "the stream of a job master has ended; asking whether it lives");
         let gateway = Arc::clone(&connection.gateway);
-        self.send_job_master_beats(job, incarnation, gateway, super::beats::PROBES, events);
+        self.send_job_master_beats(job, incarnation, gateway, self.parts.heartbeats.redials(), events);
     }
 }

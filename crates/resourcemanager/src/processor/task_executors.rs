@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use controller_events::Handle;
+use heartbeat::Liveness;
 use rand::RngExt;
 use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, ResourceId};
 use wire::convert::{WireId as _, resource_id};
@@ -182,7 +183,7 @@ impl ResourceManagerProcessor {
         let Ok(connection) = self.connection(id, instance) else { return };
         tracing::info!(task_executor = %id, why, "the stream of a task executor has ended; asking whether it lives");
         let gateway = Arc::clone(&connection.gateway);
-        self.send_task_executor_beats(id.clone(), instance, gateway, super::beats::PROBES, events);
+        self.send_task_executor_beats(id.clone(), instance, gateway, self.parts.heartbeats.redials(), events);
     }
 
     pub(super) fn describe(&self) -> v1::ClusterDescription {
@@ -205,7 +206,9 @@ impl ResourceManagerProcessor {
                         .unwrap_or(u32::MAX),
                     last_heartbeat: super::beats::shown(last),
                     heartbeat_age_ms: super::beats::age_ms(liveness.as_ref()),
-                    liveness: "ALIVE".into(),
+                    liveness: liveness.as_ref().map_or("UNKNOWN", Liveness::as_str).into(),
+                    liveness_reason: liveness.as_ref().and_then(Liveness::reason).unwrap_or_default(),
+                    main_loop_age_ms: super::beats::main_loop_age_ms(liveness.as_ref()),
                     cpu_cores: connection.registration.cpu_cores,
                     memory_bytes: connection.registration.memory_bytes,
                     slot_status: (0..).zip(slots).map(|(index, state)| status(index, *state)).collect(),

@@ -8,8 +8,9 @@ use heartbeat::{Effect, RpcOutcome};
 use runtime_core::{AllocationId, Clock, Incarnation, InstanceId, JobId, Tick};
 use wire::convert::WireId;
 use wire::fencing::Fence;
+use wire::liveness::BeatEnd;
 use wire::v1::task_executor_to_job_master::Message;
-use wire::{RpcError, RpcErrorKind, v1};
+use wire::{RpcError, v1};
 
 use super::TaskExecutorProcessor;
 use super::job::Established;
@@ -43,20 +44,18 @@ impl TaskExecutorProcessor {
         };
         let gateway = Arc::clone(&self.resource_manager.gateway);
         let call = async move { gateway.heartbeat_from_task_executor(answer).await };
-        self.answer(call, events, move |outcome| {
-            TeEvent::ResourceManagerBeatAnswered(known.instance, outcome)
-        });
+        self.answer(call, events, move |end| TeEvent::ResourceManagerBeatAnswered(known.instance, end));
         Ok(Self::ack())
     }
 
     pub(super) fn resource_manager_beat_answered(
         &mut self,
         instance: InstanceId,
-        outcome: RpcOutcome,
+        end: BeatEnd,
         events: &Handle<TeEvent>,
     ) {
         let now = self.now();
-        if let Some(verdict) = self.resource_manager_beats.rpc_outcome(&(), &instance, outcome, now) {
+        if let Some(verdict) = self.resource_manager_beats.rpc_outcome(&(), &instance, end.end, now) {
             self.drop_resource_manager(&verdict.explain("of this cluster"), events);
         }
     }
@@ -92,8 +91,8 @@ impl TaskExecutorProcessor {
         };
         let gateway = Arc::clone(&job.gateway);
         let call = async move { gateway.heartbeat_from_task_executor(answer).await };
-        self.answer(call, events, move |outcome| {
-            TeEvent::JobMasterBeatAnswered(job_id, sender.incarnation, outcome)
+        self.answer(call, events, move |end| {
+            TeEvent::JobMasterBeatAnswered(job_id, sender.incarnation, end, now)
         });
         Ok(Self::ack())
     }
@@ -118,11 +117,20 @@ impl TaskExecutorProcessor {
         &mut self,
         job_id: JobId,
         incarnation: Incarnation,
-        outcome: RpcOutcome,
+        end: BeatEnd,
+        sent: Tick,
         events: &Handle<TeEvent>,
     ) {
         let now = self.now();
-        if let Some(verdict) = self.job_master_beats.rpc_outcome(&job_id, &incarnation, outcome, now) {
+        if end.outcome() == RpcOutcome::Delivered
+            && let Some(job) = self.jobs.get_mut(&job_id)
+            && job.established.is_some_and(|known| known.incarnation == incarnation)
+            && let Some(fence) = &mut job.fence
+        {
+            // Its loop has taken the answer, so its timeout runs from there or later.
+            fence.renew(sent);
+        }
+        if let Some(verdict) = self.job_master_beats.rpc_outcome(&job_id, &incarnation, end.end, now) {
             self.drop_job_master(job_id, &verdict.to_string(), events);
         }
     }
@@ -130,11 +138,22 @@ impl TaskExecutorProcessor {
     /// Those who have been silent for too long are lost.
     pub(super) fn beat(&mut self, events: &Handle<TeEvent>) {
         let now = self.now();
-        for verdict in self.resource_manager_beats.advance(now).into_iter().filter_map(Effect::verdict) {
-            self.drop_resource_manager(&verdict.explain("of this cluster"), events);
+        for effect in self.resource_manager_beats.advance(now) {
+            match effect {
+                Effect::Verdict(verdict) => {
+                    self.drop_resource_manager(&verdict.explain("of this cluster"), events);
+                }
+                // The other manager's loop is the same, and it says so below unless it has nobody to watch.
+                Effect::OwnStall(length) if self.jobs.is_empty() => own_stall(length),
+                other => tracing::debug!(of = "resource manager", "{other:?}"),
+            }
         }
-        for verdict in self.job_master_beats.advance(now).into_iter().filter_map(Effect::verdict) {
-            self.drop_job_master(verdict.id, &verdict.to_string(), events);
+        for effect in self.job_master_beats.advance(now) {
+            match effect {
+                Effect::Verdict(verdict) => self.drop_job_master(verdict.id, &verdict.to_string(), events),
+                Effect::OwnStall(length) => own_stall(length),
+                other => tracing::info!(of = "job master", "{other}"),
+            }
         }
     }
 
@@ -142,27 +161,20 @@ impl TaskExecutorProcessor {
         &self,
         call: impl Future<Output = Result<v1::Ack, RpcError>> + Send + 'static,
         events: &Handle<TeEvent>,
-        told: impl FnOnce(RpcOutcome) -> TeEvent + Send + 'static,
+        told: impl FnOnce(BeatEnd) -> TeEvent + Send + 'static,
     ) {
         let deadline = self.shared.heartbeats.rpc_deadline(RPC_TIMEOUT);
-        let events = events.clone();
+        let (events, clock) = (events.clone(), self.shared.clock.clone());
         self.shared.runtime.spawn(async move {
-            let outcome = match tokio::time::timeout(deadline, call).await {
-                Ok(Ok(_)) => RpcOutcome::Delivered,
-                Ok(Err(error)) => outcome_of(error.kind),
-                Err(_) => RpcOutcome::Other,
-            };
-            if events.put(told(outcome)).is_err() {
+            let end = BeatEnd::of(&clock, deadline, call).await;
+            if events.put(told(end)).is_err() {
                 tracing::debug!("a heartbeat was answered after the loop had ended");
             }
         });
     }
 }
 
-/// What a failed call says about the peer: only a refusal counts against it, a slow answer does not.
-pub(super) const fn outcome_of(kind: RpcErrorKind) -> RpcOutcome {
-    match kind {
-        RpcErrorKind::Unreachable | RpcErrorKind::UnknownTarget => RpcOutcome::Unreachable,
-        _ => RpcOutcome::Other,
-    }
+fn own_stall(length: Duration) {
+    let seconds = length.as_secs_f64();
+    tracing::warn!("this process stood still for {seconds:.1} s, which counts as nobody's silence");
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use connectors::call::Call;
-use runtime_core::{AttemptId, Epoch, Incarnation};
+use heartbeat::SelfFence;
+use runtime_core::{AttemptId, Epoch, Incarnation, Tick};
 use tokio::sync::mpsc::UnboundedSender;
 use wire::registration::Registered;
 use wire::v1::task_executor_to_job_master::Message;
@@ -36,6 +37,8 @@ pub(super) struct Job {
     pub(super) life: Life,
     pub(super) keeper: Option<KeeperHandle>,
     pub(super) established: Option<Established>,
+    /// Until when the job's tasks may have effects without a word from its master.
+    pub(super) fence: Option<SelfFence>,
     pub(super) offers: OfferNumber,
     pub(super) tasks: BTreeMap<AttemptId, Task>,
     outbound: Option<UnboundedSender<v1::TaskExecutorToJobMaster>>,
@@ -70,6 +73,7 @@ impl Job {
             life,
             keeper: Some(keeper),
             established: None,
+            fence: None,
             offers: 0,
             tasks: BTreeMap::new(),
             outbound: None,
@@ -133,6 +137,12 @@ impl Job {
         self.outbound = None;
         self.established = None;
         self.keeper.take()
+    }
+
+    /// When the tasks have to stop unless the master is heard; never where nothing runs.
+    pub(super) fn lease_ends(&self) -> Option<Tick> {
+        let fence = self.fence.filter(|_| self.established.is_some() && self.has_running_tasks());
+        fence.map(|fence| fence.deadline())
     }
 
     /// Whether anything of the job still runs.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use controller_events::Handle;
-use heartbeat::RpcOutcome;
+use heartbeat::{CallEnd, RpcOutcome};
 use runtime_core::{Epoch, JobId};
 use tokio::sync::mpsc::UnboundedSender;
 use wire::convert::WireId;
+use wire::liveness::outcome_of;
 use wire::registration::Registered;
 use wire::{RpcError, RpcErrorKind, v1};
 
@@ -88,8 +89,11 @@ impl TaskExecutorProcessor {
         events: &Handle<TeEvent>,
     ) {
         let now = self.now();
+        // The registration was sent a little earlier; what a lease leaves of the timeout is far more.
+        let fence = self.shared.heartbeats.self_fence(now);
         let Some(job) = self.linked(job_id, life) else { return };
         job.connected(registered, outbound);
+        job.fence = fence;
         tracing::info!(job = %job_id, address = %job.leader.address, "registered at the job master");
         self.job_master_beats.monitor_target(job_id, registered.incarnation, now);
         self.offer_slots(job_id, events);
@@ -124,16 +128,16 @@ impl TaskExecutorProcessor {
     /// same place means that this one is over.
     pub(super) fn job_master_asked(&mut self, job_id: JobId, life: Life, error: Option<RpcError>) {
         let Some(established) = self.linked(job_id, life).and_then(|job| job.established) else { return };
-        let outcome = match error {
-            None => RpcOutcome::Delivered,
+        let end: CallEnd = match error {
+            None => RpcOutcome::Delivered.into(),
             Some(error) if error.kind == RpcErrorKind::Fencing => {
                 self.job_master_lost(job_id, &format!("the job master is another by now: {error}"));
                 return;
             }
-            Some(error) => super::beats::outcome_of(error.kind),
+            Some(error) => CallEnd::failed(outcome_of(error.kind), &error),
         };
         let now = self.now();
-        let verdict = self.job_master_beats.rpc_outcome(&job_id, &established.incarnation, outcome, now);
+        let verdict = self.job_master_beats.rpc_outcome(&job_id, &established.incarnation, end, now);
         if let Some(verdict) = verdict {
             self.job_master_lost(job_id, &verdict.to_string());
         }
@@ -157,6 +161,19 @@ impl TaskExecutorProcessor {
         self.leave_job_master(job_id, why);
         if let Some(leader) = self.jobs.get(&job_id).map(|job| job.leader.clone()) {
             self.connect_job_master(job_id, leader, events);
+        }
+    }
+
+    /// Stops the tasks of jobs whose leases have ended: their masters may soon give this task executor up and start the
+    /// tasks elsewhere, and no record may be worked on at both places.
+    pub(super) fn fence(&mut self, events: &Handle<TeEvent>) {
+        let now = self.now();
+        let due = |(id, job): (&JobId, &Job)| job.lease_ends().filter(|at| *at <= now).map(|_| *id);
+        let due: Vec<JobId> = self.jobs.iter().filter_map(due).collect();
+        for job_id in due {
+            let why = "it has not shown for 0.8 x heartbeat.timeout that it hears this task executor, and may give it up \
+                       (heartbeat.self-fence)";
+            self.drop_job_master(job_id, why, events);
         }
     }
 

@@ -140,7 +140,7 @@ impl ResourceManagerGateway for FakeResourceManager {
     async fn send_slot_report(&self, request: v1::SendSlotReportRequest) -> Result<v1::Ack, RpcError> {
         self.script.called(format!("report epoch {}", request.fence.unwrap().epoch));
         self.reports.lock().unwrap().push(request.report.unwrap());
-        Ok(v1::Ack { epoch: RM_EPOCH })
+        Ok(v1::Ack { epoch: RM_EPOCH, liveness: None })
     }
 
     async fn register_job_master(
@@ -156,7 +156,7 @@ impl ResourceManagerGateway for FakeResourceManager {
     ) -> Result<v1::Ack, RpcError> {
         self.script.called("heartbeat");
         self.reports.lock().unwrap().push(request.report.unwrap());
-        Ok(v1::Ack { epoch: RM_EPOCH })
+        Ok(v1::Ack { epoch: RM_EPOCH, liveness: None })
     }
 
     async fn heartbeat_from_job_master(
@@ -258,14 +258,14 @@ impl JobMasterGateway for FakeJobMaster {
         self.script.called("heartbeat");
         let deployed = request.deployed.iter().map(|a| AttemptId::try_from(a).unwrap());
         *self.deployed.lock().unwrap() = deployed.collect();
-        Ok(v1::Ack { epoch: JM_EPOCH })
+        Ok(v1::Ack { epoch: JM_EPOCH, liveness: None })
     }
 
     async fn heartbeat_from_resource_manager(
         &self,
         _: v1::HeartbeatFromResourceManagerRequest,
     ) -> Result<v1::Ack, RpcError> {
-        Ok(v1::Ack { epoch: JM_EPOCH })
+        Ok(v1::Ack { epoch: JM_EPOCH, liveness: None })
     }
 
     async fn task_executor_stream(

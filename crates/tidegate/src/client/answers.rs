@@ -192,6 +192,9 @@ pub struct TaskExecutor {
     pub heartbeat_age_ms: Option<u64>,
     /// What the resource manager thinks of it.
     pub liveness_state: Option<String>,
+    /// Why, where it is not alive and well.
+    #[serde(default)]
+    pub liveness_reason: Option<String>,
     /// The Rust calls that it knows.
     #[serde(default)]
     pub calls: Vec<String>,

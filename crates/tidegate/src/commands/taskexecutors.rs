@@ -49,5 +49,14 @@ fn table(task_executors: &[TaskExecutor]) -> String {
             each.calls.join(", "),
         ]);
     }
-    if table.is_empty() { "no task executors\n".to_owned() } else { table.render() }
+    if table.is_empty() {
+        return "no task executors\n".to_owned();
+    }
+    let mut text = table.render();
+    for each in task_executors {
+        if let (Some(state), Some(reason)) = (&each.liveness_state, &each.liveness_reason) {
+            text.push_str(&format!("{} is {state}: {reason}\n", each.id));
+        }
+    }
+    text
 }

@@ -200,6 +200,20 @@ fn taskexecutors_shows_slots_and_says_when_the_answer_is_old() {
 }
 
 #[test]
+fn taskexecutors_says_why_one_is_a_suspect() {
+    let each = json!({
+        "id": "te-1", "path": "http://127.0.0.1:6122", "dataPort": 6121, "slotsNumber": 4, "freeSlots": 3,
+        "timeSinceLastHeartbeat": 1, "heartbeatAgeMs": 17_600, "livenessState": "SUSPECT",
+        "livenessReason": "not heard for 17.6 s, 1 refused in a row", "calls": [],
+    });
+    let answer = json!({ "taskmanagers": [each], "resourceManagerAgeMs": 0 });
+    let job_master = ScriptedJobMaster::start(&[("GET /v1/taskmanagers", 200, answer)]);
+    let ran = job_master.tidegate(&["taskexecutors"]);
+    let last = ran.stdout.lines().last().unwrap();
+    assert_eq!(last, "te-1 is SUSPECT: not heard for 17.6 s, 1 refused in a row");
+}
+
+#[test]
 fn without_a_job_master_a_command_fails_at_once_and_says_what_to_do() {
     let (_kept, url) = nobody();
     for args in [["list", ""], ["show", JOB], ["cancel", JOB], ["taskexecutors", ""]] {

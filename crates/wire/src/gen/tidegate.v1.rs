@@ -10,10 +10,30 @@ pub struct Fence {
     pub incarnation: ::prost::bytes::Bytes,
 }
 /// The message was taken. `epoch` is the receiver's current term.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ack {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
+    /// Only on heartbeats.
+    #[prost(message, optional, tag = "2")]
+    pub liveness: ::core::option::Option<LivenessFrame>,
+}
+/// How the process that answers is, said beside its main loop.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LivenessFrame {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub incarnation: ::prost::bytes::Bytes,
+    /// Grows with each frame of this life.
+    #[prost(uint64, tag = "2")]
+    pub sequence: u64,
+    /// On the sender's monotonic clock.
+    #[prost(uint64, tag = "3")]
+    pub sent_at_nanos: u64,
+    /// For how long something has waited for the main loop since it turned last.
+    #[prost(uint64, tag = "4")]
+    pub main_loop_age_ms: u64,
+    #[prost(uint64, tag = "5")]
+    pub stall_ms: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SlotId {
@@ -1782,6 +1802,12 @@ pub struct TaskExecutorDescription {
     pub slot_status: ::prost::alloc::vec::Vec<SlotStatus>,
     #[prost(string, repeated, tag = "13")]
     pub rust_calls: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why it is not ALIVE; empty where it is.
+    #[prost(string, tag = "14")]
+    pub liveness_reason: ::prost::alloc::string::String,
+    /// How long its main loop had not turned when it last said so.
+    #[prost(uint64, tag = "15")]
+    pub main_loop_age_ms: u64,
 }
 /// Generated client implementations.
 pub mod resource_manager_client {
