@@ -291,6 +291,10 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Started, and not registered yet.
     pub(super) async fn starting(prepare: impl FnOnce(&FakeResourceManager)) -> Self {
+        Self::configured(&[], prepare).await
+    }
+
+    async fn configured(settings: &[&str], prepare: impl FnOnce(&FakeResourceManager)) -> Self {
         let network = InMemoryNetwork::new(NetworkOptions::calm(1));
         let rm = Arc::new(FakeResourceManager::default());
         prepare(&rm);
@@ -310,7 +314,8 @@ impl Cluster {
             "taskexecutor.slots=2",
             "taskexecutor.resource-id=te1",
         ];
-        let layers = Layers { set: set.map(String::from).into(), ..Layers::default() };
+        let set = set.iter().chain(settings).copied().map(String::from).collect();
+        let layers = Layers { set, ..Layers::default() };
         let config = Config::load(Role::TaskExecutor, &layers).unwrap();
         let clock = TokioClock::start_at(EpochMillis(1_000_000));
         let (server, _ready) = Server::embedded(config, clock, Shutdown::new().signal());
@@ -330,7 +335,13 @@ impl Cluster {
 
     /// With one slot that the job has taken.
     pub(super) async fn with_active_slot() -> Self {
-        let cluster = Self::new().await;
+        Self::with_active_slot_and(&[]).await
+    }
+
+    /// The same, configured like this.
+    pub(super) async fn with_active_slot_and(settings: &[&str]) -> Self {
+        let mut cluster = Self::configured(settings, |_| {}).await;
+        cluster.te.registered().await.unwrap();
         cluster.request_slot(1).await.unwrap();
         settle().await;
         assert_eq!(cluster.slot_states().await, ["ACTIVE", "FREE"]);

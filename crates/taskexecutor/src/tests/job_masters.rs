@@ -25,6 +25,55 @@ async fn c092_a_dead_job_masters_tasks_stop_and_its_slots_wait_for_the_next() {
     assert_eq!(cluster.slot_states().await, ["FREE", "FREE"]);
 }
 
+/// What went wrong so far, as it was told to the job master.
+fn errors(cluster: &Cluster) -> Vec<String> {
+    cluster.updates().into_iter().map(|(_, update)| update.error).filter(|error| !error.is_empty()).collect()
+}
+
+const SHORT: [&str; 2] = ["heartbeat.interval=500ms", "heartbeat.timeout=4s"];
+
+/// The job master does not ask any more, and nothing is refused either.
+#[tokio::test(start_paused = true)]
+async fn h077_tasks_stop_before_their_silent_job_master_may_have_given_them_up() {
+    let cluster = Cluster::with_active_slot_and(&SHORT).await;
+    cluster.gateway().submit_task(cluster.task(0)).await.unwrap();
+    secs(1).await;
+    cluster.job_master_beats(&[1]).await.unwrap();
+    // Its timeout of 4 s runs from here, and a lease lasts 3.2 s.
+    secs(3).await;
+    assert_eq!(cluster.slot_states().await, ["ACTIVE", "FREE"]);
+    assert_eq!(errors(&cluster), [""; 0]);
+    // What a task is stopped for first is its error; it is told on the next link.
+    secs(2).await;
+    let errors = errors(&cluster);
+    assert!(matches!(&errors[..], [error] if error.contains("heartbeat.self-fence")), "{errors:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_master_that_hears_the_answers_keeps_its_tasks() {
+    let cluster = Cluster::with_active_slot_and(&SHORT).await;
+    cluster.gateway().submit_task(cluster.task(0)).await.unwrap();
+    for _ in 0..4 {
+        secs(1).await;
+        cluster.job_master_beats(&[1]).await.unwrap();
+    }
+    assert_eq!(cluster.slot_states().await, ["ACTIVE", "FREE"]);
+    assert_eq!(errors(&cluster), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_self_fence_tasks_run_until_the_timeout() {
+    let settings = ["heartbeat.interval=500ms", "heartbeat.timeout=4s", "heartbeat.self-fence=false"];
+    let cluster = Cluster::with_active_slot_and(&settings).await;
+    cluster.gateway().submit_task(cluster.task(0)).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(3_800)).await;
+    assert_eq!(errors(&cluster), [""; 0]);
+    // What a task is stopped for first is its error; it is told on the next link.
+    secs(2).await;
+    let errors = errors(&cluster);
+    assert!(matches!(&errors[..], [error] if error.contains("timed out")), "{errors:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_before_its_live_job_master_costs_no_task() {
     let cluster = Cluster::with_active_slot().await;

@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod failover;
+mod heartbeats;
 mod jobs;
 mod masters;
 mod world;

@@ -26,6 +26,30 @@ async fn every_kind_of_refusal_arrives_with_its_kind_and_names_call_and_peer() {
 }
 
 #[tokio::test]
+async fn h035_a_server_without_the_endpoint_refuses_heartbeats_as_if_nobody_were_there() {
+    let serving = serve(GrpcOptions::default(), only(FakeResourceManager::ready())).await;
+    let transport = super::transport(GrpcOptions::default());
+    let gateway = crate::Transport::connect_task_executor(&transport, serving.local_address());
+    let services = heartbeat::HeartbeatServices::new(heartbeat::HeartbeatOptions::default()).unwrap();
+    let mut manager = services.create_heartbeat_manager_sender::<_, u32>("task executor");
+    let now = runtime_core::Tick::ZERO;
+    manager.monitor_target("te-1", 1, now);
+    let clock = runtime_core::time::TokioClock::start_at(runtime_core::EpochMillis(0));
+    let mut verdict = None;
+    for _ in 0..2 {
+        assert_eq!(verdict, None, "at the second refusal, not before");
+        let request = crate::v1::HeartbeatToTaskExecutorRequest::default();
+        let call = gateway.heartbeat_from_resource_manager(request);
+        let end = crate::liveness::BeatEnd::of(&clock, std::time::Duration::from_secs(10), call).await;
+        assert_eq!(end.outcome(), heartbeat::RpcOutcome::Unreachable, "{end:?}");
+        verdict = manager.rpc_outcome(&"te-1", &1, end.end, now);
+    }
+    let verdict = verdict.unwrap();
+    assert_eq!(verdict.reason, heartbeat::Reason::Unreachable);
+    assert!(verdict.to_string().contains("last error:"), "{verdict}");
+}
+
+#[tokio::test]
 async fn a_refused_connection_is_unreachable_and_the_next_call_finds_a_server_that_came_later() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let gateway = client(GrpcOptions::default(), &Address::of_socket(port));
