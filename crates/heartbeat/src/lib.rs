@@ -6,7 +6,7 @@
 //! `HeartbeatManagerImpl`, `HeartbeatManagerSenderImpl`, with their names and defaults kept).
 //!
 //! Everything here is a core: no socket, no clock, no task, no lock. The owner passes the time in, carries the effects out, and
-//! asks when to come back. So heartbeats are judged on the owner's own loop, and a component that is stuck looks dead.
+//! asks when to come back. So heartbeats are judged on the owner's own loop. They may be *noted* on any other thread.
 //!
 //! ```
 //! use heartbeat::{Effect, HeartbeatOptions, HeartbeatServices};
@@ -37,6 +37,25 @@
 //! | [`HeartbeatExchange`] | a manager with its targets and listener: the original's calls, answered by futures |
 //! | [`HeartbeatTarget`], [`HeartbeatListener`] | what an exchange calls: the peer, and the owner |
 //! | [`HeartbeatMetrics`] | what was received, dropped, asked and judged |
+//! | [`HeartbeatHandle`] | stamps one target from any thread: one store |
+//! | [`LivenessFrame`], [`LivenessSource`] | signs of life from beside the main loop, with its age |
+//! | [`PayloadOutbox`], [`PayloadInbox`] | what there is to report, apart, versioned and within a budget |
+//! | [`SelfFence`] | the lease of the side that is watched |
+//! | [`OwnStallGuard`], [`CorrelatedLoss`], [`Gaps`], [`LocalHealth`] | the judgements beyond the timeout, each alone |
+//! | [`InMemoryNetwork`] | links that can be cut, for tests |
+//!
+//! # What can be switched on
+//!
+//! | option | what it changes |
+//! |---|---|
+//! | `own_stall_guard` | while the owner stood still nobody was silent, and what came meanwhile is read before anybody is judged |
+//! | `suspicion` | a target that missed an answer or refused a call is a suspect until it is heard |
+//! | `hold` | verdicts wait once when most targets fall silent together |
+//! | `detector` | a regular target is dead after three intervals of silence |
+//! | `stuck_timeout` | how long the main loop of a target that answers may stand |
+//! | `self_fence` | the side that is watched stops before it may be given up |
+//!
+//! Without them the rules are the original's to the letter.
 //!
 //! # What is different from the original
 //!
