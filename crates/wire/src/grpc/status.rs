@@ -74,6 +74,10 @@ fn judge(cause: &(dyn Error + 'static)) -> RpcErrorKind {
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout) {
             return RpcErrorKind::Deadline;
         }
+        // A connection that nobody accepts and nobody refuses: packets are lost on the way, or the host is gone.
+        if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::TimedOut) {
+            return RpcErrorKind::Deadline;
+        }
         if let Some(h2) = error.downcast_ref::<h2::Error>()
             && h2.is_reset()
             && h2.is_remote()
@@ -127,6 +131,13 @@ mod tests {
             assert_eq!(error.kind, RpcErrorKind::Unreachable, "{code:?}");
             assert!(error.message.contains("connection reset"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_connect_that_times_out_is_silence_and_no_refusal() {
+        let mut status = Status::new(Code::Unavailable, "tcp connect error");
+        status.set_source(Arc::new(std::io::Error::from(std::io::ErrorKind::TimedOut)));
+        assert_eq!(from_status(&status, 1).kind, RpcErrorKind::Deadline);
     }
 
     #[test]
