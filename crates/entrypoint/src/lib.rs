@@ -25,6 +25,7 @@ mod ready;
 mod role;
 mod server;
 mod signals;
+pub mod sleep;
 mod state_dir;
 pub mod telemetry;
 

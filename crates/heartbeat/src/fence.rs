@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How much of the timeout a lease lasts: clocks may drift apart by 1 / 0.8.
 const SHARE: (u32, u32) = (4, 5);
 
+/// Below this, the clocks were only read a little apart.
+const LEAST_SLEEP: Duration = Duration::from_millis(500);
+
 /// A lease on the right to have effects.
 ///
 /// ```
@@ -46,6 +49,12 @@ impl SelfFence {
         self.proven = self.proven.max(sent);
     }
 
+    /// The machine slept this long, and the clock that this lease is reckoned by stood still meanwhile. The watcher's did
+    /// not.
+    pub fn slept(&mut self, length: Duration) {
+        self.proven = self.proven - length;
+    }
+
     /// When effects have to stop.
     #[must_use]
     pub fn deadline(&self) -> Tick {
@@ -56,5 +65,36 @@ impl SelfFence {
     #[must_use]
     pub fn is_due(&self, now: Tick) -> bool {
         now >= self.deadline()
+    }
+}
+
+/// Notices that the machine slept: by a clock that went on meanwhile.
+///
+/// ```
+/// use heartbeat::Suspends;
+/// use runtime_core::Tick;
+/// use std::time::Duration;
+///
+/// let at = Tick::from_millis;
+/// let mut suspends = Suspends::default();
+/// assert_eq!(suspends.turn(at(1_000), at(501_000)), None, "the clocks have begun at different times");
+/// assert_eq!(suspends.turn(at(2_000), at(502_010)), None);
+/// assert_eq!(suspends.turn(at(3_000), at(803_010)), Some(Duration::from_secs(300)));
+/// assert_eq!(suspends.turn(at(4_000), at(804_010)), None);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Suspends {
+    /// By how much the one clock is ahead of the other.
+    ahead: Option<Duration>,
+}
+
+impl Suspends {
+    /// Looks at both clocks: the monotonic one, and one that counts the time of a suspended machine too. How long it was
+    /// suspended since the look before, if it was.
+    pub fn turn(&mut self, now: Tick, with_sleep: Tick) -> Option<Duration> {
+        let ahead = with_sleep.since(now);
+        let slept = ahead.saturating_sub(self.ahead.replace(ahead)?);
+        // The two are not read at one moment.
+        (slept > LEAST_SLEEP).then_some(slept)
     }
 }

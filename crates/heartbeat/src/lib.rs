@@ -40,7 +40,7 @@
 //! | [`HeartbeatHandle`] | stamps one target from any thread: one store |
 //! | [`LivenessFrame`], [`LivenessSource`] | signs of life from beside the main loop, with its age |
 //! | [`PayloadOutbox`], [`PayloadInbox`] | what there is to report, apart, versioned and within a budget |
-//! | [`SelfFence`] | the lease of the side that is watched |
+//! | [`SelfFence`], [`Suspends`] | the lease of the side that is watched, also on a machine that sleeps |
 //! | [`OwnStallGuard`], [`CorrelatedLoss`], [`Gaps`], [`LocalHealth`] | the judgements beyond the timeout, each alone |
 //! | [`InMemoryNetwork`] | links that can be cut, for tests |
 //!
@@ -98,7 +98,7 @@ mod wheel;
 pub use correlated::{CorrelatedLoss, Held};
 pub use detector::{Detector, Gaps};
 pub use exchange::{Call, HeartbeatExchange};
-pub use fence::SelfFence;
+pub use fence::{SelfFence, Suspends};
 pub use frame::{FrameError, LivenessFrame};
 pub use health::LocalHealth;
 pub use listener::HeartbeatListener;

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use controller_events::{Cx, Fault, FaultAction, Handle, Processor, StopReason, When};
-use heartbeat::HeartbeatManager;
+use heartbeat::{HeartbeatManager, Suspends};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use runtime_core::metrics::Observe;
@@ -85,6 +85,7 @@ pub(crate) struct TaskExecutorProcessor {
     jobs: BTreeMap<JobId, Job>,
     resource_manager_beats: HeartbeatManager<(), InstanceId>,
     job_master_beats: HeartbeatManager<JobId, Incarnation>,
+    suspends: Suspends,
     random: SmallRng,
     lives: Life,
     /// Links that say good-bye; the next link to the same peer waits for them.
@@ -108,6 +109,7 @@ impl TaskExecutorProcessor {
             jobs: BTreeMap::new(),
             resource_manager_beats: shared.heartbeats.create_heartbeat_manager("resource manager"),
             job_master_beats: shared.heartbeats.create_heartbeat_manager("job master"),
+            suspends: Suspends::default(),
             random: SmallRng::seed_from_u64(seed),
             lives: 0,
             leaving: BTreeMap::new(),

@@ -137,6 +137,7 @@ impl TaskExecutorProcessor {
 
     /// Those who have been silent for too long are lost.
     pub(super) fn beat(&mut self, events: &Handle<TeEvent>) {
+        self.note_sleep(events);
         let now = self.now();
         for effect in self.resource_manager_beats.advance(now) {
             match effect {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use controller_events::Handle;
+use entrypoint::Placement;
+use entrypoint::sleep::boot_clock;
 use heartbeat::{CallEnd, RpcOutcome};
 use runtime_core::{Epoch, JobId};
 use tokio::sync::mpsc::UnboundedSender;
@@ -162,6 +164,18 @@ impl TaskExecutorProcessor {
         if let Some(leader) = self.jobs.get(&job_id).map(|job| job.leader.clone()) {
             self.connect_job_master(job_id, leader, events);
         }
+    }
+
+    /// A machine that slept has used up leases by a clock that stood still. In a simulation time is made up, and nothing
+    /// sleeps.
+    pub(super) fn note_sleep(&mut self, events: &Handle<TeEvent>) {
+        if self.shared.placement != Placement::Threads {
+            return;
+        }
+        let Some(length) = self.suspends.turn(self.now(), boot_clock()) else { return };
+        tracing::warn!("this machine slept for {:.1} s", length.as_secs_f64());
+        self.jobs.values_mut().filter_map(|job| job.fence.as_mut()).for_each(|fence| fence.slept(length));
+        self.fence(events);
     }
 
     /// Stops the tasks of jobs whose leases have ended: their masters may soon give this task executor up and start the
