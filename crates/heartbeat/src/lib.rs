@@ -110,7 +110,7 @@ pub use network::{Arrived, InMemoryNetwork};
 pub use options::{HeartbeatOptions, OptionError, OptionWarning};
 pub use outcome::{CallEnd, RpcOutcome};
 pub use payload::{Part, PayloadFrame, PayloadInbox, PayloadOutbox, PayloadReceived};
-pub use services::HeartbeatServices;
+pub use services::{CountedServices, HeartbeatServices};
 pub use source::{LivenessSource, Waiting};
 pub use stall::OwnStallGuard;
 pub use stamp::HeartbeatHandle;

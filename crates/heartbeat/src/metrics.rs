@@ -4,7 +4,7 @@ use crate::outcome::RpcOutcome;
 use crate::verdict::Reason;
 use runtime_core::metrics::{Counter, Gauge, Histogram, Observe, Visit};
 
-/// The counts of one manager; every metric carries the label `peer`, what its targets are.
+/// The counts of one manager, or of several that count together; every metric carries the label `peer`, what its targets are.
 #[derive(Debug)]
 pub struct HeartbeatMetrics {
     peer: &'static str,
@@ -56,7 +56,10 @@ pub struct HeartbeatMetrics {
 }
 
 impl HeartbeatMetrics {
-    pub(crate) fn new(peer: &'static str) -> Self {
+    /// Counts that begin at 0. `peer` is what the targets are. Only for managers that are to count together
+    /// ([`HeartbeatServices::counted_by`](crate::HeartbeatServices::counted_by)); any other has its own.
+    #[must_use]
+    pub fn new(peer: &'static str) -> Self {
         Self {
             peer,
             targets: Gauge::new(),
@@ -82,6 +85,12 @@ impl HeartbeatMetrics {
             own_stall_millis: Counter::new(),
             panics: Counter::new(),
         }
+    }
+
+    /// What the targets are.
+    #[must_use]
+    pub const fn peer(&self) -> &'static str {
+        self.peer
     }
 
     pub(crate) fn outcome(&self, outcome: RpcOutcome) {

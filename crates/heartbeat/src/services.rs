@@ -2,10 +2,12 @@
 
 use crate::fence::SelfFence;
 use crate::manager::{HeartbeatManager, HeartbeatManagerSender};
+use crate::metrics::HeartbeatMetrics;
 use crate::options::{HeartbeatOptions, OptionError, OptionWarning};
 use crate::watch::{Terms, Watch};
 use runtime_core::Tick;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Checked options, of which an owner makes its managers, new ones for each term of leadership (Flink:
@@ -73,7 +75,7 @@ impl HeartbeatServices {
         &self,
         peer: &'static str,
     ) -> HeartbeatManager<K, N> {
-        HeartbeatManager::new(Watch::new(self.terms(peer, false)))
+        self.counted_by(&Arc::new(HeartbeatMetrics::new(peer))).create_heartbeat_manager()
     }
 
     /// An active manager. `peer` says what its targets are, in verdicts and metrics: "task executor".
@@ -82,13 +84,37 @@ impl HeartbeatServices {
         &self,
         peer: &'static str,
     ) -> HeartbeatManagerSender<K, N> {
-        HeartbeatManagerSender::new(Watch::new(self.terms(peer, true)))
+        self.counted_by(&Arc::new(HeartbeatMetrics::new(peer))).create_heartbeat_manager_sender()
     }
 
     /// The same for targets of which many may go at once with good reason: their verdicts never wait for each other.
     #[must_use]
     pub fn without_hold(&self) -> Self {
         Self { options: HeartbeatOptions { hold: false, ..self.options }, ..self.clone() }
+    }
+
+    /// A passive manager and an active one that count into the same metrics as others of their kind: for an owner that has
+    /// one for each of many jobs and shows the sum.
+    ///
+    /// ```
+    /// use heartbeat::{HeartbeatMetrics, HeartbeatServices};
+    /// use runtime_core::Tick;
+    /// use std::sync::Arc;
+    ///
+    /// let services = HeartbeatServices::new(Default::default())?;
+    /// let metrics = Arc::new(HeartbeatMetrics::new("worker"));
+    /// let mut jobs = [(), ()].map(|()| services.counted_by(&metrics).create_heartbeat_manager_sender());
+    /// for job in &mut jobs {
+    ///     job.monitor_target("worker-1", 1, Tick::ZERO);
+    /// }
+    /// assert_eq!(metrics.targets.get(), 2);
+    /// jobs[0].stop();
+    /// assert_eq!(metrics.targets.get(), 1);
+    /// # Ok::<(), heartbeat::OptionError>(())
+    /// ```
+    #[must_use]
+    pub const fn counted_by<'a>(&'a self, metrics: &'a Arc<HeartbeatMetrics>) -> CountedServices<'a> {
+        CountedServices { services: self, metrics }
     }
 
     /// The passive side's lease, if it is switched on: what it does has to stop when the lease ends. `sent` is when it
@@ -100,5 +126,32 @@ impl HeartbeatServices {
 
     fn terms(&self, peer: &'static str, asks: bool) -> Terms {
         Terms { peer, asks, threshold: self.threshold, options: self.options }
+    }
+}
+
+/// Services whose managers count into shared metrics.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedServices<'a> {
+    services: &'a HeartbeatServices,
+    metrics: &'a Arc<HeartbeatMetrics>,
+}
+
+impl CountedServices<'_> {
+    /// A passive manager.
+    #[must_use]
+    pub fn create_heartbeat_manager<K: Clone + Eq + Hash, N: Clone + Eq>(&self) -> HeartbeatManager<K, N> {
+        HeartbeatManager::new(self.watch(false))
+    }
+
+    /// An active manager.
+    #[must_use]
+    pub fn create_heartbeat_manager_sender<K: Clone + Eq + Hash, N: Clone + Eq>(
+        &self,
+    ) -> HeartbeatManagerSender<K, N> {
+        HeartbeatManagerSender::new(self.watch(true))
+    }
+
+    fn watch<K: Clone + Eq + Hash, N: Clone + Eq>(&self, asks: bool) -> Watch<K, N> {
+        Watch::new(self.services.terms(self.metrics.peer(), asks), Arc::clone(self.metrics))
     }
 }

@@ -20,7 +20,9 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use controller_events::{Cx, Fault, Handle, Processor, StopReason};
 use entrypoint::Placement;
-use heartbeat::{HeartbeatManager, HeartbeatManagerSender, HeartbeatServices, LivenessSource};
+use heartbeat::{
+    HeartbeatManager, HeartbeatManagerSender, HeartbeatMetrics, HeartbeatServices, LivenessSource,
+};
 use job::graph::JobGraph;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -47,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) rpc_address: Address,
     pub(crate) resource_manager: Address,
     pub(crate) heartbeats: HeartbeatServices,
+    /// The jobs of a process count their heartbeats together.
+    pub(crate) beats_of_task_executors: Arc<HeartbeatMetrics>,
+    pub(crate) beats_of_resource_manager: Arc<HeartbeatMetrics>,
     pub(crate) slot_request_timeout: Duration,
     pub(crate) slot_idle_timeout: Duration,
     pub(crate) transport: Arc<dyn Transport>,
@@ -100,9 +105,15 @@ impl JobMasterProcessor {
             resource_id: format!("jobmaster-{job}").parse()?,
             scheduler: Scheduler::new(job, epoch, Arc::clone(&submission.graph), timeout, now),
             task_executors: BTreeMap::new(),
-            beats: shared.heartbeats.create_heartbeat_manager_sender("task executor"),
+            beats: shared
+                .heartbeats
+                .counted_by(&shared.beats_of_task_executors)
+                .create_heartbeat_manager_sender(),
             resource_manager: ResourceManagerLink::new(random.random()),
-            resource_manager_beats: shared.heartbeats.create_heartbeat_manager("resource manager"),
+            resource_manager_beats: shared
+                .heartbeats
+                .counted_by(&shared.beats_of_resource_manager)
+                .create_heartbeat_manager(),
             random,
             view,
             liveness,
@@ -145,6 +156,7 @@ impl JobMasterProcessor {
             connection.disconnect(&cause);
         }
         self.beats.stop();
+        self.resource_manager_beats.stop();
         self.publish();
         if let Some(ended) = self.ended.take()
             && ended.send(self.submission.job).is_err()

@@ -7,6 +7,7 @@ use controller_events::{EventLoop, LoopOptions};
 use dashmap::DashMap;
 use entrypoint::config::keys;
 use entrypoint::{Placement, ReadyLine, Role, Running, Server, StateDir, entropy};
+use heartbeat::HeartbeatMetrics;
 use runtime_core::{Clock, Epoch, Incarnation};
 use tokio::sync::mpsc;
 use wire::{Address, Endpoints, Transport};
@@ -67,6 +68,8 @@ impl JobMaster {
             rpc_address: rpc_address.clone(),
             resource_manager: resource_manager.clone(),
             heartbeats,
+            beats_of_task_executors: Arc::new(HeartbeatMetrics::new("task executor")),
+            beats_of_resource_manager: Arc::new(HeartbeatMetrics::new("resource manager")),
             slot_request_timeout: config.get(&keys::SLOT_REQUEST_TIMEOUT),
             slot_idle_timeout: config.get(&keys::SLOT_IDLE_TIMEOUT),
             transport: Arc::clone(&transport),
@@ -74,6 +77,8 @@ impl JobMaster {
             runtime: tokio::runtime::Handle::current(),
             placement,
         };
+        server.metrics.add(Arc::clone(&shared.beats_of_task_executors) as _);
+        server.metrics.add(Arc::clone(&shared.beats_of_resource_manager) as _);
         let views = Arc::new(DashMap::new());
         let history = Arc::new(History::open(state_dir)?);
         let (ended, mut ends) = mpsc::unbounded_channel();

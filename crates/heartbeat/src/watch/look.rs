@@ -169,14 +169,14 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         let (id, incarnation) = (watched.id.clone(), watched.incarnation.clone());
         if suspicious {
             self.suspects += 1;
+            self.metrics.suspects.add(1);
             self.metrics.missed.increment();
             let silent_for = now.since(seen);
             effects.push(Effect::Suspect { id, incarnation, silent_for, consecutive_failures: failures });
         } else {
-            self.suspects -= 1;
+            self.cleared(true);
             effects.push(Effect::Alive { id, incarnation });
         }
-        self.metrics.suspects.set(self.suspects as i64);
     }
 
     /// Asks a target if that is due, and arms its timer.
@@ -216,8 +216,9 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         }
         self.metrics.verdict(reason);
         self.running -= 1;
+        // As `cleared` does, which cannot be called while the target is looked at.
         self.suspects -= usize::from(was_suspect);
-        self.metrics.suspects.set(self.suspects as i64);
+        self.metrics.suspects.add(-i64::from(was_suspect));
         self.metrics.received.add(u64::from(stamp.take_beats().0));
         let seen = stamp.last_seen();
         let own_stall = set_aside(self.guard.as_ref(), seen, now);

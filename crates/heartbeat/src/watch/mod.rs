@@ -125,7 +125,7 @@ pub(crate) struct Watch<K, N> {
 }
 
 impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
-    pub(crate) fn new(terms: Terms) -> Self {
+    pub(crate) fn new(terms: Terms, metrics: Arc<HeartbeatMetrics>) -> Self {
         let HeartbeatOptions { interval, timeout, .. } = terms.options;
         Self {
             terms,
@@ -142,7 +142,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
             suspects: 0,
             stopped: false,
             anchor: (Tick::ZERO, EpochMillis(0)),
-            metrics: Arc::new(HeartbeatMetrics::new(terms.peer)),
+            metrics,
         }
     }
 
@@ -207,14 +207,19 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if let Some(mut watched) = self.targets.remove(place)
             && watched.monitor.is_running()
         {
-            self.suspects -= usize::from(watched.monitor.is_suspect());
-            self.metrics.suspects.set(self.suspects as i64);
+            self.cleared(watched.monitor.is_suspect());
             self.running -= 1;
             watched.monitor.cancel();
             if replaced { self.metrics.replaced.increment() } else { self.metrics.graceful.increment() }
         }
         self.metrics.targets.add(-1);
         true
+    }
+
+    /// One suspect fewer, if it was one.
+    fn cleared(&mut self, was_suspect: bool) {
+        self.suspects -= usize::from(was_suspect);
+        self.metrics.suspects.add(-i64::from(was_suspect));
     }
 
     /// Takes a target's timer away. With the last one nobody is waited for, and no turn of the loop is late.
@@ -234,8 +239,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
 
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
-        self.metrics.targets.set(0);
-        self.metrics.suspects.set(0);
+        self.uncount();
         // Handles of targets keep their stamps alive: they stamp no more.
         for (place, _) in self.targets.iter() {
             if let Some(stamp) = self.stamps.get(place) {
@@ -384,6 +388,20 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
 
     fn watched(&self, id: &K) -> Option<&Watched<K, N>> {
         self.targets.get(self.place(id)?)
+    }
+}
+
+impl<K, N> Watch<K, N> {
+    /// Takes out of the gauges what this manager has added: others may count with it.
+    fn uncount(&self) {
+        self.metrics.targets.add(-(self.targets.iter().count() as i64));
+        self.metrics.suspects.add(-(self.suspects as i64));
+    }
+}
+
+impl<K, N> Drop for Watch<K, N> {
+    fn drop(&mut self) {
+        self.uncount();
     }
 }
 
