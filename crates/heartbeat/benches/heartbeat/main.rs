@@ -42,9 +42,9 @@ fn main() {
             None => alloc::grown(|| Ours::watching(names.clone()), |ours| ours.watch_all()) / targets as f64,
             Some(peer) => peers::bytes(peer, targets),
         });
-        report.measure(&format!("heartbeat/cpu/targets={targets}"), "% of a core", |who| match who {
-            None => work::cpu_share(&names),
-            Some(peer) => peers::cpu_share(peer, targets),
+        // The peers' timers neither ask nor judge, so that their share would be of other work.
+        report.measure_alone(&format!("heartbeat/cpu/targets={targets}"), "% of a core", || {
+            work::cpu_share(&names)
         });
         report.measure(&format!("heartbeat/lateness-p99/targets={targets}"), "ms", |who| match who {
             None => work::lateness(&names, &order),

@@ -3,11 +3,11 @@
 #![allow(clippy::disallowed_methods)]
 
 use crate::alloc;
-use crate::work::{BEATS, INTERVAL, SILENCE, SIMULATED, STEP, p99_millis, per_beat, share};
+use crate::work::{BEATS, SILENCE, p99_millis, per_beat};
 use std::future::poll_fn;
 use std::hint::black_box;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::time::{self, Sleep};
 use tokio_util::time::{DelayQueue, delay_queue::Key};
@@ -64,17 +64,12 @@ impl Timers {
     }
 }
 
-fn block_on<R>(paused: bool, work: impl Future<Output = R>) -> R {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(paused)
-        .build()
-        .unwrap()
-        .block_on(work)
+fn block_on<R>(work: impl Future<Output = R>) -> R {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
 }
 
 pub(crate) fn bytes(peer: Peer, targets: usize) -> f64 {
-    block_on(false, async {
+    block_on(async {
         alloc::grown(|| Timers::new(peer), |timers| timers.arm(targets, Duration::from_secs(50)))
             / targets as f64
     })
@@ -82,7 +77,7 @@ pub(crate) fn bytes(peer: Peer, targets: usize) -> f64 {
 
 /// Nanoseconds per heartbeat. The peers read the clock themselves.
 pub(crate) fn reset(peer: Peer, order: &[usize]) -> f64 {
-    block_on(false, async {
+    block_on(async {
         let timeout = Duration::from_secs(50);
         let mut timers = Timers::new(peer);
         timers.arm(order.len(), timeout);
@@ -97,35 +92,8 @@ pub(crate) fn reset(peer: Peer, order: &[usize]) -> f64 {
     })
 }
 
-/// As ours on a simulated clock, without requests and without judging: the timers alone.
-pub(crate) fn cpu_share(peer: Peer, targets: usize) -> f64 {
-    block_on(true, async {
-        let timeout = Duration::from_secs(50);
-        let mut timers = Timers::new(peer);
-        timers.arm(targets, timeout);
-        let steps = (INTERVAL.as_nanos() / STEP.as_nanos()) as usize;
-        let per_step = targets / steps;
-        let (mut next, begin) = (0, Instant::now());
-        for _ in 0..SIMULATED.as_nanos() / STEP.as_nanos() {
-            for _ in 0..per_step {
-                timers.reset(next, timeout);
-                next = (next + 1) % targets;
-            }
-            time::advance(STEP).await;
-            if let Timers::Queue(queue, _) = &mut timers {
-                poll_fn(|cx| {
-                    assert!(queue.poll_expired(cx).is_pending(), "nobody was silent");
-                    Poll::Ready(())
-                })
-                .await;
-            }
-        }
-        share(begin)
-    })
-}
-
 pub(crate) fn lateness(peer: Peer, order: &[usize]) -> f64 {
-    block_on(false, async {
+    block_on(async {
         let start = Instant::now();
         let mut timers = Timers::new(peer);
         timers.arm(order.len(), SILENCE * 2);

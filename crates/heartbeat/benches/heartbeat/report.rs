@@ -14,11 +14,31 @@ impl Report {
         Self { json, runs, only }
     }
 
+    fn is_wanted(&self, bench: &str) -> bool {
+        // The dollar tells the thousand from the ten thousand.
+        self.only.as_ref().is_none_or(|only| format!("{bench}$").contains(only))
+    }
+
+    /// Measures what no peer does.
+    pub(crate) fn measure_alone(&self, bench: &str, unit: &str, run: impl FnMut() -> f64) {
+        if !self.is_wanted(bench) {
+            return;
+        }
+        let ours = median(std::iter::repeat_with(run).take(self.runs).collect());
+        if self.json {
+            let runs = self.runs;
+            println!(
+                r#"{{"bench":"{bench}","value":{ours},"unit":"{unit}","peer":null,"peer_value":null,"ratio":null,"runs":{runs}}}"#
+            );
+        } else {
+            println!("{bench:<42} {ours:>9.3} {unit:<12}");
+        }
+    }
+
     /// Measures ours (`None`) and each peer, run by run, and prints the medians. Every figure here is a cost: the smaller the
     /// better.
     pub(crate) fn measure(&self, bench: &str, unit: &str, mut run: impl FnMut(Option<Peer>) -> f64) {
-        // The dollar tells the thousand from the ten thousand.
-        if self.only.as_ref().is_some_and(|only| !format!("{bench}$").contains(only)) {
+        if !self.is_wanted(bench) {
             return;
         }
         let (mut ours, mut peers) = (Vec::new(), [Vec::new(), Vec::new()]);

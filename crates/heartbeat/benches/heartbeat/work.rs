@@ -12,9 +12,9 @@ pub(crate) const BEATS: usize = 2_000_000;
 /// The silence whose end is to be noticed, in [`lateness`].
 pub(crate) const SILENCE: Duration = Duration::from_secs(2);
 /// Simulated in [`cpu_share`], in steps of this.
-pub(crate) const SIMULATED: Duration = Duration::from_secs(30);
-pub(crate) const STEP: Duration = Duration::from_millis(10);
-pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
+const SIMULATED: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(10);
+const INTERVAL: Duration = Duration::from_secs(10);
 
 pub(crate) fn names(targets: usize) -> Vec<Box<str>> {
     (0..targets).map(|n| format!("worker-{n:06}").into()).collect()
@@ -125,10 +125,6 @@ pub(crate) fn cpu_share(names: &[Box<str>]) -> f64 {
         }
         now = now + STEP;
     }
-    share(begin)
-}
-
-pub(crate) fn share(begin: Instant) -> f64 {
     100.0 * begin.elapsed().as_secs_f64() / SIMULATED.as_secs_f64()
 }
 
