@@ -1,14 +1,21 @@
 //! What a handler can reach besides its own state.
 
-use crate::event::Event;
+use crate::event::{Event, NotRun};
+use crate::event_loop::Confined;
 use crate::handle::Handle;
+use crate::periodic::RETRY;
+use crate::put::{PutError, PutOptions};
+use crate::tag::Tag;
+use crate::ticket::Ticket;
 use runtime_core::{Epoch, Tick};
+use std::future::Future;
+use std::time::Duration;
 
 /// The loop as seen from a handler.
 pub struct Cx<'a, E: Event> {
     pub(crate) handle: &'a Handle<E>,
     pub(crate) now: Tick,
-    pub(crate) epoch: &'a mut Epoch,
+    pub(crate) confined: &'a mut Confined<E>,
 }
 
 impl<E: Event> Cx<'_, E> {
@@ -26,15 +33,87 @@ impl<E: Event> Cx<'_, E> {
         self.handle
     }
 
+    /// [`Handle::put`].
+    ///
+    /// # Errors
+    /// The event comes back if the loop is ending: it is not put behind what will still run.
+    pub fn put(&self, event: E) -> Result<Ticket, PutError<E>> {
+        self.handle.put(event)
+    }
+
+    /// [`Handle::put_with`].
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_with(&self, event: E, options: PutOptions) -> Result<Ticket, PutError<E>> {
+        self.handle.put_with(event, options)
+    }
+
     /// The loop's epoch; [`Epoch::UNKNOWN`] until it is set.
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
-        *self.epoch
+        self.confined.epoch
     }
 
-    /// From the next event on, events put for another epoch are not run.
-    pub const fn set_epoch(&mut self, epoch: Epoch) {
-        *self.epoch = epoch;
+    /// From the next event on, events put for another epoch are not run. Another epoch than the present one also ends
+    /// every [`periodic`](Self::periodic) chain: what comes back was asked for in the old one.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        if epoch == self.confined.epoch {
+            return;
+        }
+        self.confined.epoch = epoch;
+        for (chain, tag) in self.confined.periodics.end_all() {
+            if let Some(tick) = self.handle.0.queue.cancel_tick(&tag, chain) {
+                self.handle.0.reject(tick, NotRun::Cancelled);
+            }
+        }
+    }
+
+    /// Puts an event every `period`, the first one after one period, until its tag is cancelled or taken by another
+    /// event, the epoch changes, or the loop ends. The next tick is put when one starts, so that a failing handler does
+    /// not end the chain; after a failure it comes a minute later. Moments are those of the schedule; missed ones are left
+    /// out, and at most one tick waits.
+    ///
+    /// # Errors
+    /// The first event comes back if the loop is ending.
+    pub fn periodic(
+        &mut self,
+        tag: impl Into<Tag>,
+        period: Duration,
+        make_event: impl FnMut() -> E + Send + 'static,
+    ) -> Result<(), PutError<E>> {
+        self.periodic_with_retry(tag, period, RETRY, make_event)
+    }
+
+    /// As [`periodic`](Self::periodic): after a failed tick the next one comes `retry` later, if that is later than its
+    /// turn.
+    ///
+    /// # Errors
+    /// As [`periodic`](Self::periodic).
+    pub fn periodic_with_retry(
+        &mut self,
+        tag: impl Into<Tag>,
+        period: Duration,
+        retry: Duration,
+        mut make_event: impl FnMut() -> E + Send + 'static,
+    ) -> Result<(), PutError<E>> {
+        let (tag, due) = (tag.into(), self.now + period);
+        let first = make_event();
+        let chain =
+            self.confined.periodics.begin(tag.clone(), due, period, retry, Box::new(make_event));
+        self.handle.first_tick(tag, due, first, chain)
+    }
+
+    /// Runs `work` elsewhere, by [`LoopOptions::spawner`](crate::LoopOptions::spawner), and puts what it gives as an event:
+    /// for what a handler would otherwise wait for. The ticket is that of the event; if the work is dropped unfinished
+    /// (it panicked, or its runtime ended), the ticket tells `NotRun(Cancelled)`, and if the loop has ended before,
+    /// `NotRun(ShuttingDown)`.
+    pub fn spawn_then<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+        into_event: impl FnOnce(T) -> E + Send + 'static,
+    ) -> Ticket {
+        self.handle.spawn_then(work, into_event)
     }
 
     /// Ends the loop after this event: the same as [`Handle::begin_close`].

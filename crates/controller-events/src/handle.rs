@@ -1,23 +1,30 @@
 //! What the rest of a program holds of a loop.
 
 use crate::event::{Event, NotRun};
-use crate::fifo::Queued;
+use crate::event_loop::UNMEASURED;
 use crate::inside;
 use crate::put::{ClearScope, Cleared, Lane, PutError, PutOptions, When};
+use crate::queue::{Extras, Queued};
 use crate::shared::{ENDED, Shared};
+use crate::spawn::Promised;
 use crate::stats::Stats;
 use crate::tag::Tag;
-use crate::ticket::{Ticket, TicketCell};
+use crate::ticket::{Outcome, Ticket, TicketCell};
 use runtime_core::metrics::{Observe, Visit};
-use runtime_core::{Clock, Epoch, Tick};
-use std::future::poll_fn;
+use runtime_core::{Clock, Tick};
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Reaches a loop from any thread, its own handlers and callbacks included. Cheap to clone. Dropping every handle does
 /// not end the loop.
 ///
 /// No method blocks, except [`close`](Self::close) on a loop with a thread of its own.
 pub struct Handle<E: Event>(pub(crate) Arc<Shared<E>>);
+
+/// Longer waits are cut: the operating system's timers do not know the end of time.
+const A_LONG_TIME: Duration = Duration::from_secs(86_400);
 
 /// What [`Handle::close`] has achieved when it returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +43,7 @@ impl<E: Event> Handle<E> {
     /// The event comes back if the queue is full or the loop is ending or has ended. Nothing has changed then.
     pub fn put(&self, event: E) -> Result<Ticket, PutError<E>> {
         let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell), None);
-        self.put_plain(queued, Lane::Normal).map(|()| ticket)
+        self.put_plain(self.queued(event, Some(cell)), Lane::Normal).map(|()| ticket)
     }
 
     /// As [`put`](Self::put), without a ticket: for events of which nobody asks what became of them.
@@ -45,7 +51,7 @@ impl<E: Event> Handle<E> {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn post(&self, event: E) -> Result<(), PutError<E>> {
-        self.put_plain(self.queued(event, None, None), Lane::Normal)
+        self.put_plain(self.queued(event, None), Lane::Normal)
     }
 
     /// Puts an event with a deadline, a tag, a lane or an epoch at the end of the line. The event that waited under the
@@ -55,25 +61,61 @@ impl<E: Event> Handle<E> {
     /// As [`put`](Self::put).
     pub fn put_with(&self, event: E, options: PutOptions) -> Result<Ticket, PutError<E>> {
         let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell), options.epoch);
-        if options.deadline.is_none() && options.tag.is_none() {
-            return self.put_plain(queued, options.lane).map(|()| ticket);
+        let queued = self.queued(event, Some(cell));
+        let PutOptions { deadline, tag, lane, epoch } = options;
+        if deadline.is_none() && tag.is_none() && epoch.is_none() {
+            return self.put_plain(queued, lane).map(|()| ticket);
         }
-        let options = PutOptions { lane: self.lane(options.lane), ..options };
-        let replaced = self.counted(self.0.queue.put_indexed(queued, options))?;
+        let extras = Extras { deadline, tag, epoch };
+        let replaced = self.counted(self.0.queue.put_with(queued, extras, self.lane(lane)))?;
         self.0.wake.call();
         self.replaced(replaced);
         Ok(ticket)
     }
 
+    /// As [`put`](Self::put), but waits for room until a moment of the loop's clock. It blocks its thread: a task asks
+    /// again later instead.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put), `Overloaded` only at that moment; [`PutError::WouldDeadlock`] at once if there is no room and
+    /// the caller is inside the loop.
+    pub fn put_wait(&self, event: E, until: Tick) -> Result<Ticket, PutError<E>> {
+        let mut event = event;
+        loop {
+            let seen = self.0.room.seen();
+            let (ticket, cell) = Ticket::new(self.0.id);
+            let refused = match self.0.queue.put(self.queued(event, Some(cell)), Lane::Normal) {
+                Ok(()) => {
+                    self.0.wake.call();
+                    return Ok(ticket);
+                }
+                Err(refused) => refused,
+            };
+            let now = self.0.clock.now();
+            let can_wait = !inside::is_inside(self.0.id);
+            if !refused.is_overloaded() || can_wait && now >= until {
+                return self.counted(Err(refused));
+            }
+            event = refused.into_event();
+            if !can_wait {
+                return Err(PutError::WouldDeadlock(event));
+            }
+            if self.0.queue.want_room(Lane::Normal) {
+                // A mocked clock calls when it is advanced.
+                let limit = if self.0.real_time { until.since(now) } else { A_LONG_TIME };
+                self.0.room.wait(seen, limit.min(A_LONG_TIME));
+            }
+        }
+    }
+
     /// Puts an event at the head of the line: of two, the later one runs first. Due scheduled events still go before it.
-    /// Not bound by the capacity.
+    /// Not bound by the capacity. It does not wait its turn, so it leaves no time in the queue.
     ///
     /// # Errors
     /// The event comes back if the loop is ending or has ended.
     pub fn prepend(&self, event: E) -> Result<Ticket, PutError<E>> {
         let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell), None);
+        let queued = Queued { waiting_since: UNMEASURED, ..self.queued(event, Some(cell)) };
         self.counted(self.0.queue.prepend(queued))?;
         self.0.wake.call();
         Ok(ticket)
@@ -88,7 +130,7 @@ impl<E: Event> Handle<E> {
     /// The event comes back, and nothing is cleared, if the loop is ending or has ended.
     pub fn clear_and_put(&self, event: E, scope: ClearScope) -> Result<Cleared, PutError<E>> {
         let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell), None);
+        let queued = self.queued(event, Some(cell));
         let cleared = self.counted(self.0.queue.begin_clear(queued, scope))?;
         let count = cleared.len();
         self.0.reject_and_release(cleared);
@@ -110,9 +152,9 @@ impl<E: Event> Handle<E> {
             when => when,
         };
         let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell), None);
+        let queued = self.queued(event, Some(cell));
         let exempt = inside::is_processing(self.0.id);
-        let replaced = self.counted(self.0.queue.schedule(queued, &when, tag, exempt))?;
+        let replaced = self.counted(self.0.queue.schedule(queued, &when, tag, None, exempt))?;
         self.0.wake.call();
         self.replaced(replaced);
         Ok(ticket)
@@ -184,15 +226,15 @@ impl<E: Event> Handle<E> {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let depths = self.0.queue.depths();
-        let due = depths.next_timer.is_some_and(|at| at <= self.0.clock.now());
-        depths.queued == 0 && !depths.in_flight && !due
+        let due = || self.0.queue.next_timer().is_some_and(|at| at <= self.0.clock.now());
+        depths.queued == 0 && !depths.in_flight && (depths.scheduled == 0 || !due())
     }
 
     /// When the next scheduled event is due, if nothing is in line and nothing in flight: how far a test may advance.
     #[must_use]
     pub fn next_timer_if_idle(&self) -> Option<Tick> {
         let depths = self.0.queue.depths();
-        depths.next_timer.filter(|_| depths.queued == 0 && !depths.in_flight)
+        self.0.queue.next_timer().filter(|_| depths.queued == 0 && !depths.in_flight)
     }
 
     /// The figures of the loop.
@@ -214,8 +256,57 @@ impl<E: Event> Handle<E> {
         closing.driven_by_thread
     }
 
-    fn queued(&self, event: E, ticket: Option<Arc<TicketCell>>, epoch: Option<Epoch>) -> Queued<E> {
-        Queued { event, ticket, waiting_since: self.0.clock.now(), epoch }
+    /// Runs `work` elsewhere and puts what it gives as an event: see [`Cx::spawn_then`](crate::Cx::spawn_then).
+    pub(crate) fn spawn_then<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+        into_event: impl FnOnce(T) -> E + Send + 'static,
+    ) -> Ticket {
+        let (ticket, cell) = Ticket::new(self.0.id);
+        let (promised, handle) = (Promised::new(cell), self.clone());
+        (self.0.spawner)(Box::pin(async move {
+            let event = into_event(work.await);
+            handle.keep_promise(event, promised);
+        }));
+        ticket
+    }
+
+    fn keep_promise(&self, event: E, promised: Promised) {
+        let cell = promised.into_cell();
+        let put = self.put_plain(self.queued(event, Some(Arc::clone(&cell))), Lane::Control);
+        let Err(refused) = put else { return };
+        let why = match &refused {
+            PutError::Dead(_) => NotRun::LoopDied,
+            _ => NotRun::ShuttingDown,
+        };
+        // Nobody is there to take the event back, so it is told.
+        if catch_unwind(AssertUnwindSafe(|| refused.into_event().not_run(why))).is_err() {
+            self.0.metrics.callback_panics.increment();
+        }
+        cell.finished(Outcome::NotRun(why));
+    }
+
+    /// Puts the first tick of a chain.
+    pub(crate) fn first_tick(&self, tag: Tag, at: Tick, event: E, chain: u64) -> Result<(), PutError<E>> {
+        let queued = self.queued(event, None);
+        let put = self.0.queue.schedule(queued, &When::At(at), Some(tag), Some(chain), true);
+        let replaced = self.counted(put)?;
+        self.0.wake.call();
+        self.replaced(replaced);
+        Ok(())
+    }
+
+    /// Puts a further tick of a chain. A refused one is told: its loop is ending.
+    pub(crate) fn put_tick(&self, tag: Tag, at: Tick, event: E, chain: u64) {
+        if let Err(refused) = self.first_tick(tag, at, event, chain)
+            && catch_unwind(AssertUnwindSafe(|| refused.into_event().not_run(NotRun::ShuttingDown))).is_err()
+        {
+            self.0.metrics.callback_panics.increment();
+        }
+    }
+
+    fn queued(&self, event: E, ticket: Option<Arc<TicketCell>>) -> Queued<E> {
+        Queued { event, ticket, waiting_since: self.0.clock.now() }
     }
 
     fn put_plain(&self, queued: Queued<E>, lane: Lane) -> Result<(), PutError<E>> {
@@ -226,7 +317,7 @@ impl<E: Event> Handle<E> {
 
     /// A handler of the loop cannot be asked to try later.
     fn lane(&self, lane: Lane) -> Lane {
-        if inside::is_processing(self.0.id) { Lane::Control } else { lane }
+        if self.0.is_bounded && inside::is_processing(self.0.id) { Lane::Control } else { lane }
     }
 
     fn counted<T>(&self, put: Result<T, PutError<E>>) -> Result<T, PutError<E>> {
@@ -248,7 +339,7 @@ impl<E: Event> Clone for Handle<E> {
 
 impl<E: Event> Observe for Handle<E> {
     fn observe(&self, visit: &mut dyn Visit) {
-        self.0.metrics.observe(&self.0.stats(), self.0.state_value(), visit);
+        self.0.metrics.observe(&self.0.stats(), self.0.state_value(), self.0.clock.now(), visit);
     }
 }
 

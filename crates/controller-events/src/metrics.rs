@@ -1,36 +1,73 @@
 //! What a loop counts and measures, without a lock.
+//!
+//! What happens in the loop is written by whoever drives it, one thread at a time, so that recording is a load and a
+//! store; a locked addition for each of ten figures would cost more than the queue. What happens elsewhere (refusals,
+//! callbacks) is added atomically. Times are kept by state, and the times of all states are their sum.
+
+mod idle;
+mod show;
+mod slowest;
 
 use crate::event::{EventState, NotRun};
+use crate::options::LoopOptions;
 use crate::put::PutError;
 use crate::stats::Stats;
-use runtime_core::metrics::{Counter, Histogram, Visit};
+use idle::Idle;
+use runtime_core::Tick;
+use runtime_core::metrics::{Counter, Histogram, HistogramSnapshot};
+use slowest::Slowest;
 use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// A counter with one writer at a time.
+#[derive(Default)]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    pub(crate) fn increment(&self) {
+        self.add(1);
+    }
+
+    fn add(&self, by: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Counters and histograms of one loop. Durations are recorded in nanoseconds.
 pub(crate) struct Metrics {
     loop_name: Cow<'static, str>,
-    pub(crate) started: Counter,
-    pub(crate) done: Counter,
-    pub(crate) failed: Counter,
-    pub(crate) panicked: Counter,
-    pub(crate) slow: Counter,
-    pub(crate) stale: Counter,
+    pub(crate) started: Tally,
+    pub(crate) done: Tally,
+    pub(crate) failed: Tally,
+    pub(crate) panicked: Tally,
+    pub(crate) stale: Tally,
+    pub(crate) hook_panics: Tally,
     pub(crate) callback_panics: Counter,
-    pub(crate) hook_panics: Counter,
     not_run: [Counter; 6],
     rejected_overload: Counter,
     rejected_closed: Counter,
-    queue_time: Histogram,
-    processing_time: Histogram,
-    /// By the value of the state; `None` for states that are not timed.
+    pub(crate) slowest: Slowest,
+    pub(crate) idle: Idle,
+    idle_reset: Option<Duration>,
+    /// By the value of the state.
     states: Vec<Option<StateTimes>>,
+    /// Of states that `ALL` does not name.
+    unknown: StateTimes,
 }
 
+/// The times of one state; a state that never comes costs nothing.
+#[derive(Default)]
 struct StateTimes {
     state: &'static str,
-    metric: &'static str,
-    times: Histogram,
+    metric: Option<&'static str>,
+    waiting: OnceLock<Histogram>,
+    handling: OnceLock<Histogram>,
 }
 
 const REASONS: [NotRun; 6] = [
@@ -43,7 +80,7 @@ const REASONS: [NotRun; 6] = [
 ];
 
 impl Metrics {
-    pub(crate) fn new<S: EventState>(loop_name: Cow<'static, str>) -> Self {
+    pub(crate) fn new<S: EventState>(options: &LoopOptions, now: Tick) -> Self {
         let mut states: Vec<Option<StateTimes>> = Vec::new();
         for state in S::ALL {
             let index = usize::from(state.value());
@@ -51,41 +88,67 @@ impl Metrics {
                 states.resize_with(index + 1, || None);
             }
             if let Some(slot) = states.get_mut(index) {
-                *slot = state.rate_metric().map(|metric| StateTimes {
+                *slot = Some(StateTimes {
                     state: state.name(),
-                    metric,
-                    times: Histogram::new(),
+                    metric: state.rate_metric(),
+                    ..StateTimes::default()
                 });
             }
         }
         Self {
-            loop_name,
-            started: Counter::new(),
-            done: Counter::new(),
-            failed: Counter::new(),
-            panicked: Counter::new(),
-            slow: Counter::new(),
-            stale: Counter::new(),
+            loop_name: options.name.clone(),
+            slowest: Slowest::new(options.name.clone(), options.slow_event, options.slow_window, now),
+            idle_reset: options.idle_reset,
+            started: Tally::default(),
+            done: Tally::default(),
+            failed: Tally::default(),
+            panicked: Tally::default(),
+            stale: Tally::default(),
+            hook_panics: Tally::default(),
             callback_panics: Counter::new(),
-            hook_panics: Counter::new(),
             not_run: [const { Counter::new() }; 6],
             rejected_overload: Counter::new(),
             rejected_closed: Counter::new(),
-            queue_time: Histogram::new(),
-            processing_time: Histogram::new(),
+            idle: Idle::new(now),
             states,
+            unknown: StateTimes::default(),
         }
     }
 
-    pub(crate) fn waited(&self, time: Duration) {
+    /// An event of this state is about to start, and has waited this long.
+    pub(crate) fn starts(&self, state: u8, waited: Duration) {
         self.started.increment();
-        self.queue_time.record_duration(time);
+        self.of_state(state).waiting.get_or_init(Histogram::new).record_alone(nanos(waited));
     }
 
-    pub(crate) fn processed(&self, state: u8, time: Duration) {
-        self.processing_time.record_duration(time);
-        if let Some(Some(state)) = self.states.get(usize::from(state)) {
-            state.times.record_duration(time);
+    /// As [`starts`](Self::starts), for an event whose waiting says nothing about the queue.
+    pub(crate) fn starts_unmeasured(&self) {
+        self.started.increment();
+    }
+
+    /// A handler and what follows it have taken this long.
+    pub(crate) fn handled(&self, state: u8, took: Duration) {
+        self.of_state(state).handling.get_or_init(Histogram::new).record_alone(nanos(took));
+    }
+
+    /// There is something to do. After a long time without, the times in the queue are of the past.
+    pub(crate) fn busy_from(&self, now: Tick) {
+        if self.was_idle_for_long(now) {
+            self.forget_waiting();
+        }
+        self.idle.ends(now);
+    }
+
+    fn was_idle_for_long(&self, now: Tick) -> bool {
+        let idle_for = self.idle.since().map(|since| now.since(since));
+        self.idle_reset.zip(idle_for).is_some_and(|(reset, idle_for)| idle_for >= reset)
+    }
+
+    fn forget_waiting(&self) {
+        for times in self.all_times() {
+            if let Some(waiting) = times.waiting.get() {
+                waiting.reset();
+            }
         }
     }
 
@@ -99,17 +162,21 @@ impl Metrics {
         match error {
             PutError::Overloaded { .. } => self.rejected_overload.increment(),
             PutError::Closed(_) | PutError::Dead(_) => self.rejected_closed.increment(),
+            PutError::WouldDeadlock(_) => {}
         }
     }
 
     /// Fills in what is counted here.
-    pub(crate) fn stats(&self, stats: &mut Stats) {
+    pub(crate) fn stats(&self, now: Tick, stats: &mut Stats) {
         let not_run = |why| self.not_run.get(index(why)).map_or(0, Counter::get);
         stats.started = self.started.get();
         stats.done = self.done.get();
         stats.failed = self.failed.get();
         stats.panicked = self.panicked.get();
-        stats.slow_events = self.slow.get();
+        stats.slow_events = self.slowest.count();
+        stats.slowest = self.slowest.of_window(now);
+        stats.idle = self.idle.total(now);
+        stats.idle_ratio = self.idle.ratio(now);
         stats.stale = self.stale.get();
         stats.preempt_panics = self.callback_panics.get();
         stats.hook_panics = self.hook_panics.get();
@@ -123,77 +190,43 @@ impl Metrics {
         stats.rejected_closed = self.rejected_closed.get();
     }
 
-    /// Shows everything. The classic names in snake case, each with the loop's name as a label.
-    pub(crate) fn observe(&self, stats: &Stats, state: u8, visit: &mut dyn Visit) {
-        let label = [("loop", &*self.loop_name)];
-        visit.gauge(
-            "event_queue_size",
-            "Events in line, without the one that runs.",
-            &label,
-            stats.queued as f64,
-        );
-        visit.gauge(
-            "event_queue_deferred_size",
-            "Events scheduled for later.",
-            &label,
-            stats.scheduled as f64,
-        );
-        let oldest = stats.oldest_age.as_secs_f64();
-        visit.gauge(
-            "event_queue_oldest_age_seconds",
-            "How long the first event in line waits.",
-            &label,
-            oldest,
-        );
-        visit.gauge("controller_state", "What the loop is doing; 0 is idle.", &label, f64::from(state));
-        let counters = [
-            ("event_queue_operations_accepted", "Events accepted.", stats.accepted),
-            ("event_queue_operations_started", "Events whose handler was called.", stats.started),
-            ("event_queue_operations_done", "Events whose handler succeeded.", stats.done),
-            ("event_queue_operations_failed", "Events whose handler failed or panicked.", stats.failed),
-            ("event_queue_operations_panicked", "Events whose handler panicked.", stats.panicked),
-            ("event_queue_slow_events", "Handlers that took longer than the limit.", stats.slow_events),
-            ("event_queue_stale_events", "Events of a past epoch, not run.", stats.stale),
-            (
-                "event_queue_preempt_panics",
-                "Panics in the callbacks of events not run.",
-                stats.preempt_panics,
-            ),
-            ("event_queue_hook_panics", "Panics in the processor's hooks.", stats.hook_panics),
-        ];
-        for (name, help, value) in counters {
-            visit.counter(name, help, &label, value);
+    /// The times in the queue of all states together.
+    pub(crate) fn waiting(&self, now: Tick) -> HistogramSnapshot {
+        if self.was_idle_for_long(now) {
+            return HistogramSnapshot::default();
         }
-        for why in REASONS {
-            let labels = [("loop", &*self.loop_name), ("reason", why.as_str())];
-            let value = self.not_run.get(index(why)).map_or(0, Counter::get);
-            visit.counter(
-                "event_queue_operations_not_run",
-                "Accepted events that did not run.",
-                &labels,
-                value,
-            );
-        }
-        for (reason, value) in [("overload", stats.rejected_overload), ("closed", stats.rejected_closed)] {
-            let labels = [("loop", &*self.loop_name), ("reason", reason)];
-            visit.counter("event_queue_operations_rejected", "Events not accepted.", &labels, value);
-        }
-        self.observe_times(visit);
+        sum(self.all_times().filter_map(|times| times.waiting.get()))
     }
 
-    fn observe_times(&self, visit: &mut dyn Visit) {
-        let label = [("loop", &*self.loop_name)];
-        let help = "From the put, or from being due, to the start of the handler.";
-        visit.histogram("event_queue_time_nanoseconds", help, &label, &self.queue_time.snapshot());
-        let help = "Time in handlers.";
-        let times = self.processing_time.snapshot();
-        visit.histogram("event_queue_processing_time_nanoseconds", help, &label, &times);
-        for state in self.states.iter().flatten() {
-            let labels = [("loop", &*self.loop_name), ("state", state.state), ("metric", state.metric)];
-            let help = "Time in handlers by state, with the state's rate-and-time metric.";
-            visit.histogram("event_rate_and_time_nanoseconds", help, &labels, &state.times.snapshot());
+    fn handling(&self) -> HistogramSnapshot {
+        sum(self.all_times().filter_map(|times| times.handling.get()))
+    }
+
+    /// The times in handlers of one state; empty if it never came.
+    pub(crate) fn handling_of(&self, state: u8) -> HistogramSnapshot {
+        self.of_state(state).handling.get().map(Histogram::snapshot).unwrap_or_default()
+    }
+
+    fn of_state(&self, state: u8) -> &StateTimes {
+        match self.states.get(usize::from(state)) {
+            Some(Some(times)) => times,
+            _ => &self.unknown,
         }
     }
+
+    fn all_times(&self) -> impl Iterator<Item = &StateTimes> {
+        self.states.iter().flatten().chain([&self.unknown])
+    }
+}
+
+fn sum<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> HistogramSnapshot {
+    let mut sum = HistogramSnapshot::default();
+    histograms.for_each(|histogram| sum.merge(&histogram.snapshot()));
+    sum
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 const fn index(why: NotRun) -> usize {

@@ -2,6 +2,7 @@
 
 use crate::clock::MockClock;
 use crate::processor::{Fault, FaultAction};
+use crate::spawn::{self, Spawner};
 use runtime_core::Clock;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,8 +31,16 @@ pub struct LoopOptions {
     pub panic_policy: FaultAction,
     /// Handlers that take this long are counted and logged. Default 2 s.
     pub slow_event: Duration,
+    /// For how long the slowest event is remembered by name. Default 60 s.
+    pub slow_window: Duration,
+    /// After this long without an event the times in the queue are forgotten, so that an old burst is not shown for ever
+    /// (Kafka: 300 s). `None` keeps them. Default 300 s.
+    pub idle_reset: Option<Duration>,
     /// Called before the process is aborted by [`FaultAction::Halt`]. Default: nothing.
     pub on_halt: Option<HaltHook>,
+    /// Runs what handlers hand over with [`Cx::spawn_then`](crate::Cx::spawn_then): on tokio
+    /// `Arc::new(|work| drop(tokio::spawn(work)))`. Default: a thread for each.
+    pub spawner: Spawner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) mock: Option<MockClock>,
 }
@@ -47,7 +56,10 @@ impl LoopOptions {
             timer_burst: 16,
             panic_policy: FaultAction::Failover,
             slow_event: Duration::from_secs(2),
+            slow_window: Duration::from_secs(60),
+            idle_reset: Some(Duration::from_secs(300)),
             on_halt: None,
+            spawner: Arc::new(spawn::on_a_thread),
             clock,
             mock: None,
         }

@@ -90,6 +90,9 @@ pub enum PutRefusal {
     /// The loop ended because of a fault.
     #[error("the event was refused: the event loop died of a fault")]
     Dead,
+    /// The caller would have waited, inside the loop, for room that only the loop can make.
+    #[error("the event was refused: waiting for room here would wait for the caller's own loop")]
+    WouldDeadlock,
 }
 
 /// The event was not accepted and comes back; nothing has changed and nothing was called.
@@ -107,13 +110,19 @@ pub enum PutError<E> {
     Closed(E),
     /// The loop ended because of a fault.
     Dead(E),
+    /// The caller would have waited, inside the loop, for room that only the loop can make: use `put` there, which is
+    /// not bound by the capacity.
+    WouldDeadlock(E),
 }
 
 impl<E> PutError<E> {
     /// The refused event.
     pub fn into_event(self) -> E {
         match self {
-            Self::Overloaded { event, .. } | Self::Closed(event) | Self::Dead(event) => event,
+            Self::Overloaded { event, .. }
+            | Self::Closed(event)
+            | Self::Dead(event)
+            | Self::WouldDeadlock(event) => event,
         }
     }
 
@@ -124,6 +133,7 @@ impl<E> PutError<E> {
             Self::Overloaded { depth, capacity, .. } => PutRefusal::Overloaded { depth, capacity },
             Self::Closed(_) => PutRefusal::Closed,
             Self::Dead(_) => PutRefusal::Dead,
+            Self::WouldDeadlock(_) => PutRefusal::WouldDeadlock,
         }
     }
 
@@ -151,6 +161,7 @@ impl<E> fmt::Debug for PutError<E> {
                 .finish_non_exhaustive(),
             Self::Closed(_) => f.write_str("Closed(..)"),
             Self::Dead(_) => f.write_str("Dead(..)"),
+            Self::WouldDeadlock(_) => f.write_str("WouldDeadlock(..)"),
         }
     }
 }

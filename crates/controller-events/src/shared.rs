@@ -1,11 +1,12 @@
 //! What a loop and its handles have in common.
 
 use crate::event::{Event, EventState, NotRun};
-use crate::fifo::{Queued, Rejected};
 use crate::inside::{self, Place};
 use crate::metrics::Metrics;
 use crate::options::LoopOptions;
-use crate::queue::{Limits, Queue};
+use crate::queue::{Limits, Queue, Queued, Rejected};
+use crate::room::Room;
+use crate::spawn::Spawner;
 use crate::signal::Signal;
 use crate::stats::Stats;
 use crate::ticket::Outcome;
@@ -25,6 +26,12 @@ pub(crate) struct Shared<E: Event> {
     pub(crate) queue: Queue<E>,
     pub(crate) metrics: Metrics,
     pub(crate) wake: Arc<Wake>,
+    pub(crate) room: Arc<Room>,
+    /// Whether the line has a capacity at all.
+    pub(crate) is_bounded: bool,
+    pub(crate) spawner: Spawner,
+    /// Whether waits are limited in real time; a mocked clock calls instead.
+    pub(crate) real_time: bool,
     pub(crate) ended: Signal,
     state: AtomicU8,
 }
@@ -32,17 +39,21 @@ pub(crate) struct Shared<E: Event> {
 impl<E: Event> Shared<E> {
     pub(crate) fn new(options: &LoopOptions) -> Arc<Self> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let wake = Arc::new(Wake::default());
+        let (wake, room) = (Arc::new(Wake::default()), Arc::new(Room::default()));
         if let Some(mock) = &options.mock {
-            mock.subscribe(&wake);
+            mock.subscribe(&wake, &room);
         }
         let limits = Limits { capacity: options.capacity, timer_capacity: options.timer_capacity };
         Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             clock: Arc::clone(&options.clock),
-            queue: Queue::new(limits, options.timer_burst),
-            metrics: Metrics::new::<E::State>(options.name.clone()),
+            queue: Queue::new(limits, options.timer_burst, Arc::clone(&room)),
+            metrics: Metrics::new::<E::State>(options, options.clock.now()),
             wake,
+            room,
+            is_bounded: options.capacity.is_some(),
+            spawner: Arc::clone(&options.spawner),
+            real_time: options.mock.is_none(),
             ended: Signal::default(),
             state: AtomicU8::new(E::State::IDLE.value()),
         })
@@ -88,16 +99,17 @@ impl<E: Event> Shared<E> {
 
     pub(crate) fn stats(&self) -> Stats {
         let depths = self.queue.depths();
+        let now = self.clock.now();
         let mut stats = Stats {
             accepted: depths.accepted,
             queued: depths.queued,
             scheduled: depths.scheduled,
             in_flight: depths.in_flight,
             total: depths.queued + depths.scheduled + usize::from(depths.in_flight),
-            oldest_age: depths.oldest.map(|since| self.clock.now().since(since)).unwrap_or_default(),
+            oldest_age: depths.oldest.map(|since| now.since(since)).unwrap_or_default(),
             ..Stats::default()
         };
-        self.metrics.stats(&mut stats);
+        self.metrics.stats(now, &mut stats);
         stats
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The figures of a loop. At every moment at which nothing is being decided, [`accounted`](Self::accounted) equals
 /// `accepted`: no event is lost and none counts twice.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Stats {
     /// Events taken on; refused ones are not among them.
     pub accepted: u64,
@@ -50,6 +50,21 @@ pub struct Stats {
     pub hook_panics: u64,
     /// Handlers that took longer than the limit.
     pub slow_events: u64,
+    /// The slowest event of the present window, [`LoopOptions::slow_window`](crate::LoopOptions::slow_window).
+    pub slowest: Option<SlowestEvent>,
+    /// All the time in which there was nothing to do.
+    pub idle: Duration,
+    /// The share of it in the last minute or two, 0 to 1. For another interval, take two readings of `idle`.
+    pub idle_ratio: f64,
+}
+
+/// The event that took longest, and how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlowestEvent {
+    /// [`Event::name`](crate::Event::name).
+    pub name: &'static str,
+    /// The time in its handler.
+    pub took: Duration,
 }
 
 impl Stats {
@@ -65,5 +80,13 @@ impl Stats {
             + self.shut_down
             + self.loop_died
             + self.total as u64
+    }
+
+    /// Whether every accepted event is accounted for. True at every moment at which nothing is being decided.
+    ///
+    /// Kafka has no such check, and lost callbacks for years.
+    #[must_use]
+    pub const fn is_conserved(&self) -> bool {
+        self.accounted() == self.accepted
     }
 }

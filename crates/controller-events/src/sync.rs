@@ -1,9 +1,31 @@
-//! The one way this crate takes a lock.
+//! The locks and atomics of this crate, and the one way it takes a lock.
+//!
+//! With the feature `model` the queue and the wake-up are built on loom's, whose tests try every order of their steps.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+#[cfg(feature = "model")]
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize};
+#[cfg(feature = "model")]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(feature = "model"))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize};
+#[cfg(not(feature = "model"))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// Takes a lock. No user code ever runs while one of this crate's locks is held, so a poisoned one guards nothing
 /// half-done and is taken all the same.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits with a lock, at most `limit`, while `condition` holds.
+pub(crate) fn wait<'a, T>(
+    condvar: &std::sync::Condvar,
+    guard: std::sync::MutexGuard<'a, T>,
+    limit: Duration,
+    condition: impl FnMut(&mut T) -> bool,
+) -> std::sync::MutexGuard<'a, T> {
+    condvar.wait_timeout_while(guard, limit, condition).unwrap_or_else(PoisonError::into_inner).0
 }

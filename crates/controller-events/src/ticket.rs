@@ -74,6 +74,7 @@ fn started(level: u8) -> Result<(), WaitError> {
 }
 
 /// The loop's end of a ticket.
+#[derive(Default)]
 pub(crate) struct TicketCell {
     loop_id: u64,
     signal: Signal,

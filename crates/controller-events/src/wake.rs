@@ -4,16 +4,15 @@
 //! afterwards. Both touch the queue's lock in between, so either the loop sees the event or the producer sees the flag;
 //! a loop that is busy costs its producers one load.
 
-use crate::sync::lock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::sync::{AtomicBool, lock, wait};
+use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
 /// Longer waits are cut: the operating system's timers do not know the end of time.
 const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
-#[derive(Default)]
 pub(crate) struct Wake {
     armed: AtomicBool,
     called: Mutex<Called>,
@@ -24,6 +23,12 @@ pub(crate) struct Wake {
 struct Called {
     yes: bool,
     task: Option<Waker>,
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Self { armed: AtomicBool::new(false), called: Mutex::default(), condvar: Condvar::new() }
+    }
 }
 
 impl Wake {
@@ -63,11 +68,7 @@ impl Wake {
     pub(crate) fn wait(&self, limit: Option<Duration>) {
         let called = lock(&self.called);
         let limit = limit.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
-        drop(
-            self.condvar
-                .wait_timeout_while(called, limit, |called| !called.yes)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        drop(wait(&self.condvar, called, limit, |called| !called.yes));
         self.disarm();
     }
 }

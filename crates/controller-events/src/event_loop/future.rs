@@ -1,7 +1,7 @@
 //! Driving a loop as a future, on any runtime or in a simulation.
 
 use super::EventLoop;
-use super::dispatch::Turn;
+use super::core::Turn;
 use crate::processor::Processor;
 use runtime_core::Tick;
 use std::future::{Future, poll_fn};
@@ -52,6 +52,8 @@ impl<P: Processor> EventLoop<P> {
         sleep: &mut Option<Sleep<F>>,
         sleep_until: &mut impl FnMut(Tick) -> F,
     ) -> Poll<()> {
+        let _inside = self.enter();
+        self.core.look_at_the_clock();
         let mut armed = false;
         for _ in 0..TURNS_PER_POLL {
             let turn = self.turn();

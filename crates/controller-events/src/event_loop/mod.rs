@@ -3,21 +3,20 @@
 //! All three take the same turns. A loop runs on a [thread](EventLoop::start) of its own, as a
 //! [future](EventLoop::run) on any runtime, or [by hand](EventLoop::step) in a test.
 
+mod core;
 mod dispatch;
 mod future;
 mod step;
 mod thread;
 
+pub(crate) use self::core::{Confined, UNMEASURED};
 pub use step::Step;
 pub use thread::{JoinError, LoopThread, StartError};
 
+use self::core::Core;
 use crate::handle::Handle;
-use crate::options::{HaltHook, LoopOptions};
-use crate::processor::{FaultAction, Processor, StopReason};
-use crate::shared::{ENDED, Shared};
-use runtime_core::Epoch;
-use std::borrow::Cow;
-use std::time::Duration;
+use crate::options::LoopOptions;
+use crate::processor::Processor;
 
 /// A processor and the events that wait for it. Made by [`new`](Self::new); events can be put at once, but nothing
 /// runs until the loop is driven.
@@ -26,38 +25,14 @@ use std::time::Duration;
 /// [`on_stop`](Processor::on_stop), as if its process had ended.
 pub struct EventLoop<P: Processor> {
     processor: P,
-    core: Core<P>,
-}
-
-/// The loop without its processor.
-struct Core<P: Processor> {
-    handle: Handle<P::Event>,
-    name: Cow<'static, str>,
-    epoch: Epoch,
-    panic_policy: FaultAction,
-    slow_event: Duration,
-    on_halt: Option<HaltHook>,
-    /// Whether the loop waits in real time; a mocked clock calls instead.
-    real_time: bool,
-    stopped: Option<StopReason>,
+    core: Core<P::Event>,
 }
 
 impl<P: Processor> EventLoop<P> {
     /// A loop around a processor.
     #[must_use]
     pub fn new(processor: P, options: LoopOptions) -> Self {
-        let handle = Handle(Shared::new(&options));
-        let core = Core {
-            handle,
-            name: options.name,
-            epoch: Epoch::UNKNOWN,
-            panic_policy: options.panic_policy,
-            slow_event: options.slow_event,
-            on_halt: options.on_halt,
-            real_time: options.mock.is_none(),
-            stopped: None,
-        };
-        Self { processor, core }
+        Self { processor, core: Core::new(options) }
     }
 
     /// A handle of the loop.
@@ -76,19 +51,6 @@ impl<P: Processor> EventLoop<P> {
 
     fn into_processor(self) -> P {
         self.processor
-    }
-}
-
-impl<P: Processor> Drop for Core<P> {
-    fn drop(&mut self) {
-        if self.stopped.is_some() {
-            return;
-        }
-        let shared = &self.handle.0;
-        let rejected =
-            if std::thread::panicking() { shared.queue.die() } else { shared.queue.close().rejected };
-        shared.reject_and_release(rejected);
-        shared.ended.raise(ENDED);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Driving a loop by hand: deterministic tests and simulations without a thread.
 
 use super::EventLoop;
-use super::dispatch::Turn;
+use super::core::Turn;
 use crate::processor::{Processor, StopReason};
 use runtime_core::Tick;
 
@@ -14,7 +14,7 @@ pub enum Step {
     Rejected,
     /// There was nothing to do, and there will be nothing before this moment unless something is put.
     Idle {
-        /// The earliest moment at which a scheduled event or a deadline is due.
+        /// No scheduled event and no deadline is due before it. The earliest one is due then, unless it was cancelled.
         next_wakeup: Option<Tick>,
     },
     /// Another thread is just telling the events of a barrier; nothing may start meanwhile.
@@ -26,6 +26,8 @@ pub enum Step {
 impl<P: Processor> EventLoop<P> {
     /// Does the next thing there is to do, if any.
     pub fn step(&mut self) -> Step {
+        let _inside = self.enter();
+        self.core.look_at_the_clock();
         match self.turn() {
             Turn::Ran => Step::Ran,
             Turn::Rejected => Step::Rejected,

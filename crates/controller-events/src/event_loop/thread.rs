@@ -1,7 +1,7 @@
 //! Driving a loop on a thread of its own.
 
 use super::EventLoop;
-use super::dispatch::Turn;
+use super::core::Turn;
 use crate::handle::Handle;
 use crate::inside;
 use crate::processor::Processor;
@@ -60,6 +60,7 @@ impl<P: Processor> EventLoop<P> {
 
     /// Takes turns, and waits on this thread when there is nothing to do, until the loop has ended.
     pub(super) fn turn_until_stopped(&mut self) {
+        let _inside = self.enter();
         let mut armed = false;
         loop {
             let turn = self.turn();
@@ -72,6 +73,7 @@ impl<P: Processor> EventLoop<P> {
                         armed = false;
                     }
                 }
+                Turn::Idle { .. } if !armed && self.core.shared().queue.expects_news() => {}
                 Turn::Idle { .. } | Turn::Held if !armed => {
                     wake.arm(None);
                     armed = true;

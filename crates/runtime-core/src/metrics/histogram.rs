@@ -79,6 +79,27 @@ impl Histogram {
         }
     }
 
+    /// As [`record`](Self::record), by the only thread that ever records or resets: without the cost of atomic
+    /// additions. Others may take snapshots meanwhile. Recordings of two threads at once would be lost.
+    pub fn record_alone(&self, value: u64) {
+        let add =
+            |to: &AtomicU64, by| to.store(to.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+        if let Some(bucket) = self.buckets.get(bucket_of(value)) {
+            add(bucket, 1);
+        }
+        add(&self.sum, value);
+        if value > self.max.load(Ordering::Relaxed) {
+            self.max.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets everything. What is recorded meanwhile may be forgotten in part.
+    pub fn reset(&self) {
+        for number in self.buckets.iter().chain([&self.sum, &self.max]) {
+            number.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Records a duration in nanoseconds.
     pub fn record_duration(&self, duration: std::time::Duration) {
         self.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
@@ -172,6 +193,29 @@ impl HistogramSnapshot {
         self.sum
     }
 
+    /// The least of them, to about three per cent; 0 without values.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        self.counts.first().map_or(0, |(bucket, _)| bounds_of(*bucket).0)
+    }
+
+    /// Adds what another histogram has recorded.
+    pub fn merge(&mut self, other: &Self) {
+        for (bucket, count) in &other.counts {
+            match self.counts.binary_search_by_key(bucket, |(bucket, _)| *bucket) {
+                Ok(place) => {
+                    if let Some((_, present)) = self.counts.get_mut(place) {
+                        *present += count;
+                    }
+                }
+                Err(place) => self.counts.insert(place, (*bucket, *count)),
+            }
+        }
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
     /// The greatest of them, exactly; 0 without values.
     #[must_use]
     pub const fn max(&self) -> u64 {
@@ -263,6 +307,31 @@ mod tests {
         }
         local.record_many(7, 0);
         assert_eq!(local.snapshot(), shared.snapshot());
+    }
+
+    #[test]
+    fn recording_alone_records_the_same() {
+        let (shared, alone) = (Histogram::new(), Histogram::new());
+        for value in [0, 7, 7, 1_000, 123_456_789] {
+            shared.record(value);
+            alone.record_alone(value);
+        }
+        assert_eq!(shared.snapshot(), alone.snapshot());
+        alone.reset();
+        assert_eq!(alone.snapshot(), Histogram::new().snapshot());
+    }
+
+    #[test]
+    fn merged_snapshots_are_those_of_one_histogram() {
+        let (whole, parts) = (Histogram::new(), [Histogram::new(), Histogram::new()]);
+        for value in 0..1_000_u64 {
+            whole.record(value * value);
+            parts[usize::from(value % 3 == 0)].record(value * value);
+        }
+        let mut merged = HistogramSnapshot::default();
+        parts.iter().for_each(|part| merged.merge(&part.snapshot()));
+        assert_eq!(merged, whole.snapshot());
+        assert_eq!((merged.min(), merged.max()), (0, 998_001));
     }
 
     #[test]

@@ -1,16 +1,23 @@
 //! Clocks for loops: one for threads without a runtime, one for tests.
 
+mod stopwatch;
+
+use crate::room::Room;
 use crate::sync::lock;
 use crate::wake::Wake;
 use runtime_core::{Clock, EpochMillis, Tick};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use stopwatch::Stopwatch;
 
 /// The machine's clock, for loops on a thread of their own. Programs on tokio have `runtime_core::time::TokioClock`.
+///
+/// Where the kernel keeps time by the processor's counter, so does this clock, because a loop asks for the time twice an
+/// event: it may then differ from the kernel's by some hundred nanoseconds. Clones are the same clock.
 #[derive(Debug, Clone)]
 pub struct MonotonicClock {
-    start: std::time::Instant,
+    watch: Arc<Stopwatch>,
     wall_at_start: EpochMillis,
 }
 
@@ -22,17 +29,17 @@ impl MonotonicClock {
     pub fn start() -> Self {
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let millis = since_1970.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX));
-        Self { start: std::time::Instant::now(), wall_at_start: EpochMillis(millis) }
+        Self { watch: Arc::new(Stopwatch::start()), wall_at_start: EpochMillis(millis) }
     }
 }
 
 impl Clock for MonotonicClock {
     fn now(&self) -> Tick {
-        Tick::ZERO + self.start.elapsed()
+        Tick::from_nanos(self.watch.nanos())
     }
 
     fn wall(&self) -> EpochMillis {
-        let elapsed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let elapsed = i64::try_from(self.now().as_millis()).unwrap_or(i64::MAX);
         EpochMillis(self.wall_at_start.0.saturating_add(elapsed))
     }
 }
@@ -45,7 +52,7 @@ pub struct MockClock(Arc<Mocked>);
 #[derive(Default)]
 struct Mocked {
     nanos: AtomicU64,
-    loops: Mutex<Vec<Weak<Wake>>>,
+    loops: Mutex<Vec<(Weak<Wake>, Weak<Room>)>>,
 }
 
 impl MockClock {
@@ -61,19 +68,24 @@ impl MockClock {
         // Cannot fail: the closure always returns a value.
         let _ =
             self.0.nanos.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| Some(now.saturating_add(by)));
-        let loops: Vec<_> = {
+        let loops = {
             let mut loops = lock(&self.0.loops);
-            loops.retain(|wake| wake.strong_count() > 0);
-            loops.iter().filter_map(Weak::upgrade).collect()
+            loops.retain(|(wake, _)| wake.strong_count() > 0);
+            loops.clone()
         };
         // A waker is foreign code: it is called outside the lock.
-        for wake in loops {
-            wake.call();
+        for (wake, room) in loops {
+            if let Some(wake) = wake.upgrade() {
+                wake.call();
+            }
+            if let Some(room) = room.upgrade() {
+                room.changed();
+            }
         }
     }
 
-    pub(crate) fn subscribe(&self, wake: &Arc<Wake>) {
-        lock(&self.0.loops).push(Arc::downgrade(wake));
+    pub(crate) fn subscribe(&self, wake: &Arc<Wake>, room: &Arc<Room>) {
+        lock(&self.0.loops).push((Arc::downgrade(wake), Arc::downgrade(room)));
     }
 }
 

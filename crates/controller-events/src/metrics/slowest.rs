@@ -1,0 +1,94 @@
+//! The slowest event by name: a percentile says that something is slow, and not what.
+//!
+//! Kafka: `EventPerformanceMonitor`. An event beyond the limit is logged at once; of every window the number, the mean and the
+//! slowest event are.
+
+use crate::stats::SlowestEvent;
+use crate::sync::lock;
+use runtime_core::Tick;
+use runtime_core::metrics::Counter;
+use std::borrow::Cow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+struct Window {
+    begun: Tick,
+    slowest: Option<SlowestEvent>,
+}
+
+pub(crate) struct Slowest {
+    loop_name: Cow<'static, str>,
+    /// From when on an event is slow.
+    limit: Duration,
+    /// How long the slowest one is remembered.
+    length: Duration,
+    slow: Counter,
+    /// The time of the slowest event of the window, and the end of the window: what every event looks at.
+    at_least: AtomicU64,
+    ends: AtomicU64,
+    /// Events of the window and their time in all, written by the loop.
+    events: AtomicU64,
+    total: AtomicU64,
+    window: Mutex<Window>,
+}
+
+impl Slowest {
+    pub(super) fn new(loop_name: Cow<'static, str>, limit: Duration, length: Duration, now: Tick) -> Self {
+        Self {
+            loop_name,
+            limit,
+            length,
+            slow: Counter::new(),
+            at_least: AtomicU64::new(0),
+            ends: AtomicU64::new((now + length).as_nanos()),
+            events: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            window: Mutex::new(Window { begun: now, slowest: None }),
+        }
+    }
+
+    /// An event has ended.
+    pub(crate) fn ended(&self, name: &'static str, took: Duration, now: Tick) {
+        if now.as_nanos() >= self.ends.load(Ordering::Relaxed) {
+            self.roll(now);
+        }
+        let nanos = super::nanos(took);
+        let add = |to: &AtomicU64, by| to.store(to.load(Ordering::Relaxed).saturating_add(by), Ordering::Relaxed);
+        add(&self.events, 1);
+        add(&self.total, nanos);
+        if nanos >= self.at_least.load(Ordering::Relaxed) {
+            self.at_least.store(nanos.saturating_add(1), Ordering::Relaxed);
+            lock(&self.window).slowest = Some(SlowestEvent { name, took });
+        }
+        if took >= self.limit {
+            self.slow.increment();
+            tracing::error!(event_loop = %self.loop_name, event = name, ?took, "slow event");
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.slow.get()
+    }
+
+    /// The slowest event of the window that `now` lies in.
+    pub(super) fn of_window(&self, now: Tick) -> Option<SlowestEvent> {
+        let window = lock(&self.window);
+        window.slowest.filter(|_| now.since(window.begun) < self.length)
+    }
+
+    fn roll(&self, now: Tick) {
+        self.ends.store((now + self.length).as_nanos(), Ordering::Relaxed);
+        self.at_least.store(0, Ordering::Relaxed);
+        let slowest = {
+            let mut window = lock(&self.window);
+            window.begun = now;
+            window.slowest.take()
+        };
+        let events = self.events.swap(0, Ordering::Relaxed);
+        let mean = Duration::from_nanos(self.total.swap(0, Ordering::Relaxed) / events.max(1));
+        if let Some(SlowestEvent { name, took }) = slowest {
+            tracing::debug!(event_loop = %self.loop_name, events, ?mean, slowest = name, ?took, "events of the last window");
+        }
+    }
+}

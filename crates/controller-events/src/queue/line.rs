@@ -1,0 +1,153 @@
+//! A first-in-first-out line in chunks. A pure structure: no lock, no clock.
+//!
+//! A plain ring doubles by copying, which for a long line is milliseconds under the producers' lock, and keeps its
+//! greatest size. Chunks are never copied, go back to the allocator as the line gets shorter, and change hands whole:
+//! the loop takes over everything that producers have put by moving a few pointers.
+
+use std::collections::VecDeque;
+
+/// Items in a chunk: some ten kilobytes of small events.
+const CHUNK: usize = 256;
+/// Emptied chunks that are kept for the next items.
+const SPARE: usize = 8;
+
+pub(super) struct Line<T> {
+    /// None of them is empty.
+    chunks: VecDeque<VecDeque<T>>,
+    len: usize,
+    spare: Vec<VecDeque<T>>,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self { chunks: VecDeque::new(), len: 0, spare: Vec::new() }
+    }
+}
+
+impl<T> Line<T> {
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn push_back(&mut self, item: T) {
+        self.len += 1;
+        if let Some(last) = self.chunks.back_mut()
+            && last.len() < CHUNK
+        {
+            last.push_back(item);
+            return;
+        }
+        let mut chunk = self.empty_chunk();
+        chunk.push_back(item);
+        self.chunks.push_back(chunk);
+    }
+
+    pub(super) fn push_front(&mut self, item: T) {
+        self.len += 1;
+        if let Some(first) = self.chunks.front_mut()
+            && first.len() < CHUNK
+        {
+            first.push_front(item);
+            return;
+        }
+        let mut chunk = self.empty_chunk();
+        chunk.push_front(item);
+        self.chunks.push_front(chunk);
+    }
+
+    pub(super) fn pop_front(&mut self) -> Option<T> {
+        let first = self.chunks.front_mut()?;
+        let item = first.pop_front();
+        self.len -= 1;
+        if first.is_empty()
+            && let Some(chunk) = self.chunks.pop_front()
+            && self.spare.len() < SPARE
+        {
+            self.spare.push(chunk);
+        }
+        item
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flatten()
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        for chunk in &mut self.chunks {
+            chunk.retain(&mut keep);
+        }
+        self.chunks.retain(|chunk| !chunk.is_empty());
+        self.len = self.chunks.iter().map(VecDeque::len).sum();
+    }
+
+    /// Moves everything in `other` behind what is here. Emptied chunks go the other way.
+    pub(super) fn take_over(&mut self, other: &mut Self) {
+        self.len += std::mem::take(&mut other.len);
+        if self.chunks.is_empty() {
+            std::mem::swap(&mut self.chunks, &mut other.chunks);
+        } else {
+            self.chunks.append(&mut other.chunks);
+        }
+        if other.spare.len() < self.spare.len() {
+            std::mem::swap(&mut self.spare, &mut other.spare);
+        }
+    }
+
+    /// Takes out everything, in order.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        std::mem::take(self).chunks.into_iter().flatten()
+    }
+
+    fn empty_chunk(&mut self) -> VecDeque<T> {
+        self.spare.pop().unwrap_or_else(|| VecDeque::with_capacity(CHUNK))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_leave_in_order_whatever_side_they_came_from() {
+        let mut line = Line::default();
+        for n in 0..1_000 {
+            line.push_back(n);
+            line.push_front(-n);
+        }
+        let all: Vec<i32> = std::iter::from_fn(|| line.pop_front()).collect();
+        let expected: Vec<i32> = (0..1_000).rev().map(|n| -n).chain(0..1_000).collect();
+        assert_eq!(all, expected);
+        assert_eq!(line.len(), 0);
+    }
+
+    #[test]
+    fn what_is_taken_over_comes_behind_and_leaves_nothing() {
+        let (mut line, mut other) = (Line::default(), Line::default());
+        (0..300).for_each(|n| line.push_back(n));
+        (300..900).for_each(|n| other.push_back(n));
+        line.pop_front();
+        line.take_over(&mut other);
+        assert_eq!((line.len(), other.len()), (899, 0));
+        assert!(line.iter().copied().eq(1..900));
+        assert!(line.drain().eq(1..900));
+        assert_eq!((line.len(), line.pop_front()), (0, None));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_gone_and_the_rest_in_order() {
+        let mut line = Line::default();
+        (0..1_000).for_each(|n| line.push_back(n));
+        line.retain(|n| *n >= 600 && n % 2 == 0);
+        assert_eq!(line.len(), 200);
+        line.push_back(1_000);
+        assert!(line.drain().eq((600..=1_000).step_by(2)));
+    }
+
+    #[test]
+    fn an_emptied_line_keeps_a_few_chunks_only() {
+        let mut line = Line::default();
+        (0..100_000).for_each(|n| line.push_back(n));
+        while line.pop_front().is_some() {}
+        assert_eq!((line.chunks.len(), line.spare.len()), (0, SPARE));
+    }
+}
