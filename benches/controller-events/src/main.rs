@@ -5,7 +5,7 @@
 //! as it always has. Each row is the median of the rounds, printed as one JSON object a line with the ratio to ours.
 //!
 //! ```text
-//! bench-controller-events [--quick] [--only burst|steady|latency|timers] [--rounds N] [--java FOLDER]
+//! bench-controller-events [--quick] [--only burst|steady|latency|timers] [--peer NAME] [--rounds N] [--java FOLDER]
 //! ```
 //! FOLDER holds `ClassicQueue.class`: the classic queue of Kafka's controller, re-created in Java, measured in the same
 //! rounds.
@@ -26,18 +26,20 @@ use report::Rows;
 struct Args {
     quick: bool,
     only: Option<String>,
+    peer: Option<String>,
     rounds: usize,
     java: Option<String>,
 }
 
 fn args() -> Result<Args, String> {
-    let mut args = Args { quick: false, only: None, rounds: 5, java: None };
+    let mut args = Args { quick: false, only: None, peer: None, rounds: 5, java: None };
     let mut given = std::env::args().skip(1);
     while let Some(flag) = given.next() {
         let mut value = || given.next().ok_or(format!("{flag} needs a value"));
         match flag.as_str() {
             "--quick" => (args.quick, args.rounds) = (true, 1),
             "--only" => args.only = Some(value()?),
+            "--peer" => args.peer = Some(value()?),
             "--rounds" => args.rounds = value()?.parse().map_err(|_| "--rounds needs a number".to_owned())?,
             "--java" => args.java = Some(value()?),
             other => return Err(format!("unknown flag {other}")),
@@ -49,12 +51,13 @@ fn args() -> Result<Args, String> {
 fn main() -> Result<(), String> {
     let args = args()?;
     let wanted = |what: &str| args.only.as_deref().is_none_or(|only| only == what);
+    let kinds = || Kind::ALL.into_iter().filter(|kind| args.peer.as_deref().is_none_or(|peer| peer == kind.name()));
     let mut rows = Rows::default();
     let events = if args.quick { 200_000 } else { 2_000_000 };
     for round in 0..args.rounds {
         for load in ["burst", "steady"].into_iter().filter(|load| wanted(load)) {
             for producers in [1, 2, 4] {
-                for kind in Kind::ALL {
+                for kind in kinds() {
                     let rate = throughput::measure::<Plain>(kind, load, producers, events);
                     rows.rate(format!("{load}/{producers}/value"), kind.name(), rate);
                     let rate = throughput::measure::<Boxed>(kind, load, producers, events);
@@ -67,7 +70,7 @@ fn main() -> Result<(), String> {
             }
         }
         if wanted("latency") {
-            for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::OursWithTickets) {
+            for kind in kinds().filter(|kind| *kind != Kind::OursWithTickets) {
                 let (p50, p99) = latency::measure(kind, if args.quick { 500 } else { 5_000 });
                 rows.nanos("latency/p50".to_owned(), kind.name(), p50);
                 rows.nanos("latency/p99".to_owned(), kind.name(), p99);

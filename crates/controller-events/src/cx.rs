@@ -99,8 +99,7 @@ impl<E: Event> Cx<'_, E> {
     ) -> Result<(), PutError<E>> {
         let (tag, due) = (tag.into(), self.now + period);
         let first = make_event();
-        let chain =
-            self.confined.periodics.begin(tag.clone(), due, period, retry, Box::new(make_event));
+        let chain = self.confined.periodics.begin(tag.clone(), due, period, retry, Box::new(make_event));
         self.handle.first_tick(tag, due, first, chain)
     }
 

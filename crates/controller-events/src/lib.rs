@@ -77,6 +77,7 @@ mod stats;
 mod sync;
 mod tag;
 #[cfg(test)]
+#[cfg(not(feature = "model"))]
 mod tests;
 mod ticket;
 mod wake;

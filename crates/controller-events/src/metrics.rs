@@ -115,10 +115,11 @@ impl Metrics {
         }
     }
 
-    /// An event of this state is about to start, and has waited this long.
-    pub(crate) fn starts(&self, state: u8, waited: Duration) {
+    /// An event of this state is about to start, and has waited so many nanoseconds.
+    #[inline]
+    pub(crate) fn starts(&self, state: u8, waited: u64) {
         self.started.increment();
-        self.of_state(state).waiting.get_or_init(Histogram::new).record_alone(nanos(waited));
+        self.of_state(state).waiting.get_or_init(Histogram::new).record_alone(waited);
     }
 
     /// As [`starts`](Self::starts), for an event whose waiting says nothing about the queue.
@@ -126,13 +127,18 @@ impl Metrics {
         self.started.increment();
     }
 
-    /// A handler and what follows it have taken this long.
-    pub(crate) fn handled(&self, state: u8, took: Duration) {
-        self.of_state(state).handling.get_or_init(Histogram::new).record_alone(nanos(took));
+    /// A handler and what follows it have taken so many nanoseconds.
+    #[inline]
+    pub(crate) fn handled(&self, state: u8, took: u64) {
+        self.of_state(state).handling.get_or_init(Histogram::new).record_alone(took);
     }
 
     /// There is something to do. After a long time without, the times in the queue are of the past.
+    #[inline]
     pub(crate) fn busy_from(&self, now: Tick) {
+        if self.idle.since().is_none() {
+            return;
+        }
         if self.was_idle_for_long(now) {
             self.forget_waiting();
         }
@@ -200,11 +206,6 @@ impl Metrics {
 
     fn handling(&self) -> HistogramSnapshot {
         sum(self.all_times().filter_map(|times| times.handling.get()))
-    }
-
-    /// The times in handlers of one state; empty if it never came.
-    pub(crate) fn handling_of(&self, state: u8) -> HistogramSnapshot {
-        self.of_state(state).handling.get().map(Histogram::snapshot).unwrap_or_default()
     }
 
     fn of_state(&self, state: u8) -> &StateTimes {

@@ -6,9 +6,10 @@ use crate::metrics::Metrics;
 use crate::options::LoopOptions;
 use crate::queue::{Limits, Queue, Queued, Rejected};
 use crate::room::Room;
-use crate::spawn::Spawner;
 use crate::signal::Signal;
+use crate::spawn::Spawner;
 use crate::stats::Stats;
+use crate::sync::Apart;
 use crate::ticket::Outcome;
 use crate::wake::Wake;
 use runtime_core::Clock;
@@ -24,7 +25,7 @@ pub(crate) struct Shared<E: Event> {
     pub(crate) id: u64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue<E>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Apart<Metrics>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) room: Arc<Room>,
     /// Whether the line has a capacity at all.
@@ -33,7 +34,7 @@ pub(crate) struct Shared<E: Event> {
     /// Whether waits are limited in real time; a mocked clock calls instead.
     pub(crate) real_time: bool,
     pub(crate) ended: Signal,
-    state: AtomicU8,
+    state: Apart<AtomicU8>,
 }
 
 impl<E: Event> Shared<E> {
@@ -48,14 +49,14 @@ impl<E: Event> Shared<E> {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             clock: Arc::clone(&options.clock),
             queue: Queue::new(limits, options.timer_burst, Arc::clone(&room)),
-            metrics: Metrics::new::<E::State>(options, options.clock.now()),
+            metrics: Apart(Metrics::new::<E::State>(options, options.clock.now())),
             wake,
             room,
             is_bounded: options.capacity.is_some(),
             spawner: Arc::clone(&options.spawner),
             real_time: options.mock.is_none(),
             ended: Signal::default(),
-            state: AtomicU8::new(E::State::IDLE.value()),
+            state: Apart(AtomicU8::new(E::State::IDLE.value())),
         })
     }
 

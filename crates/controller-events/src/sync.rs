@@ -29,3 +29,16 @@ pub(crate) fn wait<'a, T>(
 ) -> std::sync::MutexGuard<'a, T> {
     condvar.wait_timeout_while(guard, limit, condition).unwrap_or_else(PoisonError::into_inner).0
 }
+
+/// Apart from its neighbours by two cache lines, which is what processors fetch at once: what one thread writes all the
+/// time must not lie beside what others read.
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

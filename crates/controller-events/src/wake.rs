@@ -71,4 +71,11 @@ impl Wake {
         drop(wait(&self.condvar, called, limit, |called| !called.yes));
         self.disarm();
     }
+
+    /// Whether the loop has been called since it was armed.
+    #[cfg(test)]
+    #[cfg(feature = "model")]
+    pub(crate) fn was_called(&self) -> bool {
+        lock(&self.called).yes
+    }
 }

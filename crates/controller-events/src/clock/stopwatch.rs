@@ -86,7 +86,7 @@ impl Counter {
             let [then, nanos, rate, due] =
                 [&self.count, &self.nanos, &self.rate, &self.due].map(|n| n.load(Ordering::Relaxed));
             fence(Ordering::Acquire);
-            if version % 2 == 0 && self.version.load(Ordering::Relaxed) == version {
+            if version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version {
                 return (count < due).then(|| extrapolate(then, nanos, rate, count));
             }
             std::hint::spin_loop();
@@ -100,8 +100,11 @@ impl Counter {
         if let Some(nanos) = self.convert(count) {
             return nanos;
         }
-        let (then, nanos, rate) =
-            (self.count.load(Ordering::Relaxed), self.nanos.load(Ordering::Relaxed), self.rate.load(Ordering::Relaxed));
+        let (then, nanos, rate) = (
+            self.count.load(Ordering::Relaxed),
+            self.nanos.load(Ordering::Relaxed),
+            self.rate.load(Ordering::Relaxed),
+        );
         let shown = if rate == 0 { system } else { extrapolate(then, nanos, rate, count).max(nanos) };
         let (last_count, last_system) = *compared;
         let (counts, passed) = (count.saturating_sub(last_count), system.saturating_sub(last_system));

@@ -86,6 +86,8 @@ pub(super) struct Core<E: Event> {
     /// Whether the loop waits in real time; a mocked clock calls instead.
     pub(super) real_time: bool,
     pub(super) stopped: Option<StopReason>,
+    /// Producers have been asked to call.
+    pub(super) armed: bool,
     /// When the last event ended, if nothing has happened since.
     now: Option<Tick>,
 }
@@ -100,6 +102,7 @@ impl<E: Event> Core<E> {
             on_halt: options.on_halt,
             real_time: options.mock.is_none(),
             stopped: None,
+            armed: false,
             now: None,
         }
     }
@@ -113,6 +116,7 @@ impl<E: Event> Core<E> {
         self.now = None;
     }
 
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Next<E> {
         if let Some(why) = self.stopped {
             return Next::Did(Turn::Stopped(why));
@@ -120,10 +124,20 @@ impl<E: Event> Core<E> {
         let known = self.now.take();
         let shared = &self.handle.0;
         let now = known.unwrap_or_else(|| shared.clock.now());
-        match shared.queue.take(now) {
-            Taken::Event(Selected::Run(ready)) => self.begin(ready, now, known.is_some()),
+        if let Some(queued) = shared.queue.take_plain() {
+            return self.begin(queued, None, now);
+        }
+        self.next_in_full(now, known.is_some())
+    }
+
+    #[inline(never)]
+    fn next_in_full(&mut self, now: Tick, is_of_the_last_event: bool) -> Next<E> {
+        let shared = &self.handle.0;
+        match shared.queue.take(now, self.armed) {
+            Taken::Event(Selected::Run(queued)) => self.begin(queued, None, now),
+            Taken::Event(Selected::RunKept(ready)) => self.begin_kept(ready, now, is_of_the_last_event),
             Taken::Event(Selected::TimedOut(queued)) => self.pass_over(queued, NotRun::TimedOut),
-            Taken::Idle { .. } if known.is_some() => self.next(),
+            Taken::Idle { .. } if is_of_the_last_event => self.next(),
             Taken::Idle { next_wakeup } => {
                 shared.metrics.idle.begins(now);
                 Next::Did(Turn::Idle { next_wakeup })
@@ -133,10 +147,9 @@ impl<E: Event> Core<E> {
         }
     }
 
-    fn begin(&mut self, ready: Ready<E>, now: Tick, is_of_the_last_event: bool) -> Next<E> {
+    fn begin_kept(&mut self, ready: Ready<E>, now: Tick, is_of_the_last_event: bool) -> Next<E> {
         let shared = &self.handle.0;
         let Ready { queued, deadline, epoch, chain } = ready;
-        // Both are read anew only for events that have them.
         if let Some(deadline) = deadline
             && is_of_the_last_event
             && deadline <= shared.clock.now()
@@ -147,6 +160,12 @@ impl<E: Event> Core<E> {
             shared.metrics.stale.increment();
             return self.pass_over(queued, NotRun::Preempted);
         }
+        self.begin(queued, chain, now)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, queued: Queued<E>, chain: Option<u64>, now: Tick) -> Next<E> {
+        let shared = &self.handle.0;
         let Queued { event, ticket, waiting_since } = queued;
         let described = catch_unwind(AssertUnwindSafe(|| (event.state(), event.name())));
         let (state, name) = described.unwrap_or((E::State::IDLE, "unnamed"));
@@ -155,7 +174,7 @@ impl<E: Event> Core<E> {
         if waiting_since == UNMEASURED {
             shared.metrics.starts_unmeasured();
         } else {
-            shared.metrics.starts(state.value(), now.since(waiting_since));
+            shared.metrics.starts(state.value(), nanos_between(waiting_since, now));
         }
         if let Some(ticket) = &ticket {
             ticket.started();
@@ -167,6 +186,7 @@ impl<E: Event> Core<E> {
     }
 
     /// Does what follows from a handler's end.
+    #[inline(always)]
     pub(super) fn finish(&mut self, begun: Begun, ended: Ended, hooks: &mut impl Hooks) -> Turn {
         let Begun { ticket, state, name, at, chain } = begun;
         let fault = match ended {
@@ -175,17 +195,12 @@ impl<E: Event> Core<E> {
             Err(payload) => Some(Fault::panicked(&*payload)),
         };
         let outcome = if fault.is_some() { Outcome::Failed } else { Outcome::Done };
-        let died = fault.is_some_and(|fault| {
-            if let Some(chain) = chain {
-                self.back_off(chain);
-            }
-            self.deal_with(&fault, name, hooks)
-        });
+        let died = fault.is_some_and(|fault| self.deal_with(&fault, name, chain, hooks));
         self.guard(|| hooks.after_each());
 
         let shared = &self.handle.0;
         let now = shared.clock.now();
-        let took = now.since(at);
+        let took = nanos_between(at, now);
         shared.metrics.handled(state, took);
         shared.metrics.slowest.ended(name, took, now);
         shared.set_state(E::State::IDLE);
@@ -212,6 +227,7 @@ impl<E: Event> Core<E> {
         Turn::Stopped(why)
     }
 
+    #[cold]
     fn pass_over(&self, queued: Queued<E>, why: NotRun) -> Next<E> {
         let shared = &self.handle.0;
         shared.reject(queued, why);
@@ -220,7 +236,17 @@ impl<E: Event> Core<E> {
     }
 
     /// Does what follows from a fault. Returns whether the loop ends of it.
-    fn deal_with(&self, fault: &Fault, event: &'static str, hooks: &mut impl Hooks) -> bool {
+    #[cold]
+    fn deal_with(
+        &mut self,
+        fault: &Fault,
+        event: &'static str,
+        chain: Option<u64>,
+        hooks: &mut impl Hooks,
+    ) -> bool {
+        if let Some(chain) = chain {
+            self.back_off(chain);
+        }
         tracing::error!(event_loop = %self.name, event, %fault, "event failed");
         let mut least = FaultAction::Continue;
         if fault.is_panic() {
@@ -271,6 +297,11 @@ impl<E: Event> Core<E> {
             self.handle.0.queue.postpone(&tag, at, chain);
         }
     }
+}
+
+/// Zero if `to` is before `from`. Not a `Duration`, which costs a division.
+const fn nanos_between(from: Tick, to: Tick) -> u64 {
+    to.as_nanos().saturating_sub(from.as_nanos())
 }
 
 /// Stands in [`Queued::waiting_since`] for "does not wait its turn".

@@ -54,7 +54,7 @@ impl<P: Processor> EventLoop<P> {
     ) -> Poll<()> {
         let _inside = self.enter();
         self.core.look_at_the_clock();
-        let mut armed = false;
+        self.core.armed = false;
         for _ in 0..TURNS_PER_POLL {
             let turn = self.turn();
             let wake = &self.core.handle.0.wake;
@@ -64,9 +64,9 @@ impl<P: Processor> EventLoop<P> {
                 Turn::Idle { next_wakeup } => next_wakeup,
                 Turn::Held => None,
             };
-            if !armed {
+            if !self.core.armed {
                 wake.arm(Some(cx.waker()));
-                armed = true;
+                self.core.armed = true;
                 continue;
             }
             if poll_sleep(next_wakeup, cx, sleep, sleep_until).is_pending() {

@@ -28,6 +28,10 @@ impl<P: Processor> EventLoop<P> {
     pub fn step(&mut self) -> Step {
         let _inside = self.enter();
         self.core.look_at_the_clock();
+        self.step_inside()
+    }
+
+    fn step_inside(&mut self) -> Step {
         match self.turn() {
             Turn::Ran => Step::Ran,
             Turn::Rejected => Step::Rejected,
@@ -40,9 +44,11 @@ impl<P: Processor> EventLoop<P> {
     /// Steps until there is nothing to do at the present moment. Returns how many events were handled. A handler that
     /// always puts another event keeps this from returning.
     pub fn run_until_idle(&mut self) -> usize {
+        let _inside = self.enter();
+        self.core.look_at_the_clock();
         let mut ran = 0;
         loop {
-            match self.step() {
+            match self.step_inside() {
                 Step::Ran => ran += 1,
                 Step::Rejected => {}
                 Step::Idle { .. } | Step::Held | Step::Stopped(_) => return ran,

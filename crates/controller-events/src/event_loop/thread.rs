@@ -61,39 +61,33 @@ impl<P: Processor> EventLoop<P> {
     /// Takes turns, and waits on this thread when there is nothing to do, until the loop has ended.
     pub(super) fn turn_until_stopped(&mut self) {
         let _inside = self.enter();
-        let mut armed = false;
         loop {
-            let turn = self.turn();
-            let wake = &self.core.handle.0.wake;
-            match turn {
+            match self.turn() {
                 Turn::Stopped(_) => return,
-                Turn::Ran | Turn::Rejected => {
-                    if armed {
-                        wake.disarm();
-                        armed = false;
-                    }
+                Turn::Ran | Turn::Rejected => self.disarm(),
+                Turn::Idle { .. } if !self.core.armed && self.core.shared().queue.expects_news() => {}
+                Turn::Idle { .. } | Turn::Held if !self.core.armed => {
+                    self.core.shared().wake.arm(None);
+                    self.core.armed = true;
                 }
-                Turn::Idle { .. } if !armed && self.core.shared().queue.expects_news() => {}
-                Turn::Idle { .. } | Turn::Held if !armed => {
-                    wake.arm(None);
-                    armed = true;
-                }
-                Turn::Idle { next_wakeup } => {
-                    self.wait_until(next_wakeup);
-                    armed = false;
-                }
-                Turn::Held => {
-                    self.wait_until(None);
-                    armed = false;
-                }
+                Turn::Idle { next_wakeup } => self.wait_until(next_wakeup),
+                Turn::Held => self.wait_until(None),
             }
         }
     }
 
-    fn wait_until(&self, at: Option<Tick>) {
-        let shared = &self.core.handle.0;
+    fn disarm(&mut self) {
+        if self.core.armed {
+            self.core.shared().wake.disarm();
+            self.core.armed = false;
+        }
+    }
+
+    fn wait_until(&mut self, at: Option<Tick>) {
+        let shared = self.core.shared();
         let limit = at.filter(|_| self.core.real_time).map(|at| at.since(shared.clock.now()));
         shared.wake.wait(limit);
+        self.core.armed = false;
     }
 }
 

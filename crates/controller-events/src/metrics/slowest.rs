@@ -48,19 +48,31 @@ impl Slowest {
         }
     }
 
-    /// An event has ended.
-    pub(crate) fn ended(&self, name: &'static str, took: Duration, now: Tick) {
+    /// An event has ended that took so many nanoseconds.
+    #[inline]
+    pub(crate) fn ended(&self, name: &'static str, nanos: u64, now: Tick) {
         if now.as_nanos() >= self.ends.load(Ordering::Relaxed) {
             self.roll(now);
         }
-        let nanos = super::nanos(took);
-        let add = |to: &AtomicU64, by| to.store(to.load(Ordering::Relaxed).saturating_add(by), Ordering::Relaxed);
+        let add =
+            |to: &AtomicU64, by| to.store(to.load(Ordering::Relaxed).saturating_add(by), Ordering::Relaxed);
         add(&self.events, 1);
         add(&self.total, nanos);
         if nanos >= self.at_least.load(Ordering::Relaxed) {
-            self.at_least.store(nanos.saturating_add(1), Ordering::Relaxed);
-            lock(&self.window).slowest = Some(SlowestEvent { name, took });
+            self.is_slowest(name, nanos);
         }
+    }
+
+    #[cold]
+    fn is_slowest(&self, name: &'static str, nanos: u64) {
+        let took = Duration::from_nanos(nanos);
+        let mut window = lock(&self.window);
+        if window.slowest.is_none_or(|slowest| slowest.took <= took) {
+            window.slowest = Some(SlowestEvent { name, took });
+        }
+        drop(window);
+        // No event beyond the limit may pass by unseen.
+        self.at_least.store((nanos + 1).min(super::nanos(self.limit)), Ordering::Relaxed);
         if took >= self.limit {
             self.slow.increment();
             tracing::error!(event_loop = %self.loop_name, event = name, ?took, "slow event");

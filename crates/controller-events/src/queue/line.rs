@@ -6,10 +6,12 @@
 
 use std::collections::VecDeque;
 
-/// Items in a chunk: some ten kilobytes of small events.
-const CHUNK: usize = 256;
-/// Emptied chunks that are kept for the next items.
-const SPARE: usize = 8;
+/// Bytes in a chunk, whatever the size of an event.
+const CHUNK_BYTES: usize = 16 * 1024;
+const MOST_ITEMS: usize = 512;
+const LEAST_ITEMS: usize = 16;
+/// Emptied chunks that are kept for the next items: half a megabyte after a burst.
+const SPARE: usize = 32;
 
 pub(super) struct Line<T> {
     /// None of them is empty.
@@ -25,18 +27,37 @@ impl<T> Default for Line<T> {
 }
 
 impl<T> Line<T> {
+    /// Items in a chunk.
+    const CHUNK: usize = {
+        let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
+        let items = CHUNK_BYTES / size;
+        if items > MOST_ITEMS {
+            MOST_ITEMS
+        } else if items < LEAST_ITEMS {
+            LEAST_ITEMS
+        } else {
+            items
+        }
+    };
+
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(super) fn push_back(&mut self, item: T) {
         self.len += 1;
         if let Some(last) = self.chunks.back_mut()
-            && last.len() < CHUNK
+            && last.len() < Self::CHUNK
         {
             last.push_back(item);
             return;
         }
+        self.push_chunk_with(item);
+    }
+
+    #[cold]
+    fn push_chunk_with(&mut self, item: T) {
         let mut chunk = self.empty_chunk();
         chunk.push_back(item);
         self.chunks.push_back(chunk);
@@ -45,7 +66,7 @@ impl<T> Line<T> {
     pub(super) fn push_front(&mut self, item: T) {
         self.len += 1;
         if let Some(first) = self.chunks.front_mut()
-            && first.len() < CHUNK
+            && first.len() < Self::CHUNK
         {
             first.push_front(item);
             return;
@@ -55,17 +76,24 @@ impl<T> Line<T> {
         self.chunks.push_front(chunk);
     }
 
+    #[inline]
     pub(super) fn pop_front(&mut self) -> Option<T> {
         let first = self.chunks.front_mut()?;
         let item = first.pop_front();
         self.len -= 1;
-        if first.is_empty()
-            && let Some(chunk) = self.chunks.pop_front()
+        if first.is_empty() {
+            self.drop_first_chunk();
+        }
+        item
+    }
+
+    #[cold]
+    fn drop_first_chunk(&mut self) {
+        if let Some(chunk) = self.chunks.pop_front()
             && self.spare.len() < SPARE
         {
             self.spare.push(chunk);
         }
-        item
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -99,7 +127,7 @@ impl<T> Line<T> {
     }
 
     fn empty_chunk(&mut self) -> VecDeque<T> {
-        self.spare.pop().unwrap_or_else(|| VecDeque::with_capacity(CHUNK))
+        self.spare.pop().unwrap_or_else(|| VecDeque::with_capacity(Self::CHUNK))
     }
 }
 

@@ -128,7 +128,9 @@ impl Moments {
             let items = self.bucket(level, slot)?.items.iter();
             items.filter(|item| is_live(item.key)).map(|item| item.at).min()
         };
-        overdue.or_else(|| positions.filter(|(level, _)| self.any(*level)).find_map(in_bucket)).map(Tick::from_nanos)
+        overdue
+            .or_else(|| positions.filter(|(level, _)| self.any(*level)).find_map(in_bucket))
+            .map(Tick::from_nanos)
     }
 
     fn took(&mut self, key: Key, is_live: impl Fn(Key) -> bool) -> Option<Key> {
@@ -235,7 +237,8 @@ mod tests {
     }
 
     fn ops() -> impl Strategy<Value = Vec<Op>> {
-        let moment = || prop_oneof![0..200_u64, 0..1_000_000_000_000_u64, Just(u64::MAX), (u64::MAX - 200)..u64::MAX];
+        let moment =
+            || prop_oneof![0..200_u64, 0..1_000_000_000_000_u64, Just(u64::MAX), (u64::MAX - 200)..u64::MAX];
         let op = prop_oneof![
             6 => moment().prop_map(Op::Insert),
             3 => (0..1_000_usize).prop_map(Op::Forget),

@@ -12,11 +12,12 @@ use runtime_core::{Epoch, Tick};
 
 /// What the loop does next.
 pub(crate) enum Selected<E> {
-    Run(Ready<E>),
+    Run(Queued<E>),
+    RunKept(Ready<E>),
     TimedOut(Queued<E>),
 }
 
-/// An event that may run.
+/// An event that may run, with what only kept ones have.
 pub(crate) struct Ready<E> {
     pub(crate) queued: Queued<E>,
     /// Its latest start, which had not come when it was selected.
@@ -24,12 +25,6 @@ pub(crate) struct Ready<E> {
     pub(crate) epoch: Option<Epoch>,
     /// The chain of ticks that it belongs to.
     pub(crate) chain: Option<u64>,
-}
-
-impl<E> Ready<E> {
-    fn plain(queued: Queued<E>) -> Self {
-        Self { queued, deadline: None, epoch: None, chain: None }
-    }
 }
 
 /// What an event that is put in line may have besides.
@@ -110,7 +105,8 @@ impl<E> Store<E> {
             self.line.push_back(Slot::Plain(queued));
             return None;
         }
-        let (key, replaced) = self.keep(Kept { queued, place: Place::Line, at: deadline, tag, epoch, chain: None })?;
+        let (key, replaced) =
+            self.keep(Kept { queued, place: Place::Line, at: deadline, tag, epoch, chain: None })?;
         if let Some(deadline) = deadline {
             self.deadlines.insert(deadline, key);
         }
@@ -165,21 +161,32 @@ impl<E> Store<E> {
         self.tagged(tag).is_some_and(|(_, kept)| kept.chain == Some(chain))
     }
 
+    /// The first event in line, if there are only plain ones.
+    #[inline]
+    pub(super) fn pop_plain(&mut self) -> Option<Queued<E>> {
+        if self.kept.len() > 0 || self.vacant > 0 {
+            return None;
+        }
+        self.burst = 0;
+        match self.line.pop_front()? {
+            Slot::Plain(queued) => Some(queued),
+            // Cannot be: all of those are kept.
+            Slot::Kept(_) => None,
+        }
+    }
+
     /// What comes next: events whose deadline has come, then due scheduled events, then the line; after
     /// `timer_burst` scheduled events one of the line, if any waits there.
     pub(super) fn select(&mut self, now: Tick) -> Option<Selected<E>> {
-        if self.kept.len() > 0 {
-            if let Some(expired) = self.pop_expired(now) {
-                return Some(Selected::TimedOut(expired));
-            }
-            if let Some(timer) = self.pop_timer(now) {
-                return Some(Selected::Run(timer));
-            }
+        if self.kept.len() > 0
+            && let Some(selected) = self.select_by_time(now)
+        {
+            return Some(selected);
         }
         self.burst = 0;
         loop {
             match self.line.pop_front()? {
-                Slot::Plain(queued) => return Some(Selected::Run(Ready::plain(queued))),
+                Slot::Plain(queued) => return Some(Selected::Run(queued)),
                 Slot::Kept(key) => match self.kept.remove(key) {
                     None => self.vacant -= 1,
                     Some(entry) => {
@@ -189,11 +196,18 @@ impl<E> Store<E> {
                             deadlines.forget(|key| kept.is_live(key));
                         }
                         let Kept { queued, at: deadline, epoch, .. } = entry;
-                        return Some(Selected::Run(Ready { queued, deadline, epoch, chain: None }));
+                        return Some(Selected::RunKept(Ready { queued, deadline, epoch, chain: None }));
                     }
                 },
             }
         }
+    }
+
+    fn select_by_time(&mut self, now: Tick) -> Option<Selected<E>> {
+        if let Some(expired) = self.pop_expired(now) {
+            return Some(Selected::TimedOut(expired));
+        }
+        self.pop_timer(now).map(Selected::RunKept)
     }
 
     fn pop_expired(&mut self, now: Tick) -> Option<Queued<E>> {
@@ -250,10 +264,8 @@ impl<E> Store<E> {
     /// The scheduled events whose moment is wanted, by moment and then by age.
     fn timer_keys(&self, wanted: impl Fn(Tick) -> bool) -> Vec<Key> {
         let timers = self.kept.keys().filter(|(_, kept)| kept.place == Place::Timer);
-        let mut keys: Vec<(Tick, Key)> = timers
-            .filter_map(|(key, kept)| Some((kept.at?, key)))
-            .filter(|(at, _)| wanted(*at))
-            .collect();
+        let mut keys: Vec<(Tick, Key)> =
+            timers.filter_map(|(key, kept)| Some((kept.at?, key))).filter(|(at, _)| wanted(*at)).collect();
         keys.sort_unstable();
         keys.into_iter().map(|(_, key)| key).collect()
     }
