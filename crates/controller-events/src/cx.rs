@@ -7,7 +7,7 @@ use crate::periodic::RETRY;
 use crate::put::{PutError, PutOptions};
 use crate::tag::Tag;
 use crate::ticket::Ticket;
-use runtime_core::{Epoch, Tick};
+use runtime_core::{Clock, Epoch, Tick};
 use std::future::Future;
 use std::time::Duration;
 
@@ -113,6 +113,12 @@ impl<E: Event> Cx<'_, E> {
         into_event: impl FnOnce(T) -> E + Send + 'static,
     ) -> Ticket {
         self.handle.spawn_then(work, into_event)
+    }
+
+    /// Notes that what an event began that started at `started` is committed now (Kafka counts this as processing time of
+    /// write events; here it is a series of its own).
+    pub fn committed(&self, started: Tick) {
+        self.handle.0.metrics.committed(self.handle.0.clock.now().since(started));
     }
 
     /// Ends the loop after this event: the same as [`Handle::begin_close`].

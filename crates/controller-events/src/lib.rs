@@ -56,7 +56,9 @@
 //! **What it does not do.** Handlers do not wait: what waits runs elsewhere and comes back as an event. Nothing is
 //! exported: [`Handle`] shows its figures to whoever observes it.
 
+pub mod classic;
 mod clock;
+mod commit_queue;
 mod cx;
 mod event;
 mod event_loop;
@@ -83,12 +85,13 @@ mod ticket;
 mod wake;
 
 pub use clock::{MockClock, MonotonicClock};
+pub use commit_queue::{CommitQueue, OutOfOrder, Told};
 pub use cx::Cx;
 pub use event::{Event, EventState, NotRun};
-pub use event_loop::{EventLoop, JoinError, LoopThread, StartError, Step};
+pub use event_loop::{AsyncEventLoop, EventLoop, JoinError, LoopThread, StartError, Step};
 pub use handle::{CloseOutcome, Handle};
 pub use options::{HaltHook, LoopOptions};
-pub use processor::{Fault, FaultAction, Processor, StopReason};
+pub use processor::{AsyncProcessor, Fault, FaultAction, Processor, StopReason};
 pub use put::{ClearScope, Cleared, Lane, PutError, PutOptions, PutRefusal, When};
 pub use reply::{Abandoned, Reply, ReplyReceiver};
 pub use spawn::{Spawner, Work};

@@ -55,6 +55,7 @@ pub(crate) struct Metrics {
     pub(crate) slowest: Slowest,
     pub(crate) idle: Idle,
     idle_reset: Option<Duration>,
+    commits: OnceLock<Histogram>,
     /// By the value of the state.
     states: Vec<Option<StateTimes>>,
     /// Of states that `ALL` does not name.
@@ -110,6 +111,7 @@ impl Metrics {
             rejected_overload: Counter::new(),
             rejected_closed: Counter::new(),
             idle: Idle::new(now),
+            commits: OnceLock::new(),
             states,
             unknown: StateTimes::default(),
         }
@@ -131,6 +133,11 @@ impl Metrics {
     #[inline]
     pub(crate) fn handled(&self, state: u8, took: u64) {
         self.of_state(state).handling.get_or_init(Histogram::new).record_alone(took);
+    }
+
+    /// From the start of an event to the commit of what it wrote.
+    pub(crate) fn committed(&self, took: Duration) {
+        self.commits.get_or_init(Histogram::new).record_alone(nanos(took));
     }
 
     /// There is something to do. After a long time without, the times in the queue are of the past.

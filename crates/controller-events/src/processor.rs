@@ -4,6 +4,7 @@ use crate::cx::Cx;
 use crate::event::Event;
 use std::error::Error;
 use std::fmt;
+use std::future::Future;
 
 /// Handles events, one at a time. The loop owns it, so that nothing else can reach its state.
 ///
@@ -30,6 +31,36 @@ pub trait Processor: Send + 'static {
     fn on_failover(&mut self, _fault: &Fault) {}
 
     /// Called last and once, when the loop has ended in an orderly way or by a fault.
+    fn on_stop(&mut self, _why: StopReason) {}
+}
+
+/// A [`Processor`] whose handlers may wait: for an [`AsyncEventLoop`](crate::AsyncEventLoop).
+pub trait AsyncProcessor: Send + 'static {
+    /// What it handles.
+    type Event: Event;
+
+    /// Handles one event. Nothing else of the loop runs until it has ended.
+    ///
+    /// # Errors
+    /// As [`Processor::process`].
+    fn process(
+        &mut self,
+        event: Self::Event,
+        cx: &mut Cx<'_, Self::Event>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// [`Processor::after_each`].
+    fn after_each(&mut self) {}
+
+    /// [`Processor::on_fault`].
+    fn on_fault(&mut self, _fault: &Fault) -> FaultAction {
+        FaultAction::Continue
+    }
+
+    /// [`Processor::on_failover`].
+    fn on_failover(&mut self, _fault: &Fault) {}
+
+    /// [`Processor::on_stop`].
     fn on_stop(&mut self, _why: StopReason) {}
 }
 

@@ -126,6 +126,18 @@ impl<E> PutError<E> {
         }
     }
 
+    /// The same refusal of another form of the event.
+    pub fn map<F>(self, form: impl FnOnce(E) -> F) -> PutError<F> {
+        match self {
+            Self::Overloaded { event, depth, capacity } => {
+                PutError::Overloaded { event: form(event), depth, capacity }
+            }
+            Self::Closed(event) => PutError::Closed(form(event)),
+            Self::Dead(event) => PutError::Dead(form(event)),
+            Self::WouldDeadlock(event) => PutError::WouldDeadlock(form(event)),
+        }
+    }
+
     /// Why it was refused, without the event: an error that can be kept and sent on.
     #[must_use]
     pub const fn reason(&self) -> PutRefusal {

@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 /// Work that a spawner is given.
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -54,12 +55,20 @@ impl Wake for Unpark {
 
 /// Runs a future on this thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    block_on_with(future, || None)
+}
+
+/// As [`block_on`]; `limit` says after each poll how long to wait for a wake-up at most.
+pub(crate) fn block_on_with<T>(future: impl Future<Output = T>, limit: impl Fn() -> Option<Duration>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => match limit() {
+                Some(limit) => std::thread::park_timeout(limit),
+                None => std::thread::park(),
+            },
         }
     }
 }

@@ -53,6 +53,15 @@ pub(super) struct Begun {
     chain: Option<u64>,
 }
 
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // Its handler was dropped with its loop.
+        if let Some(ticket) = &self.ticket {
+            ticket.finished(Outcome::Failed);
+        }
+    }
+}
+
 impl Begun {
     pub(super) const fn at(&self) -> Tick {
         self.at
@@ -187,8 +196,9 @@ impl<E: Event> Core<E> {
 
     /// Does what follows from a handler's end.
     #[inline(always)]
-    pub(super) fn finish(&mut self, begun: Begun, ended: Ended, hooks: &mut impl Hooks) -> Turn {
-        let Begun { ticket, state, name, at, chain } = begun;
+    pub(super) fn finish(&mut self, mut begun: Begun, ended: Ended, hooks: &mut impl Hooks) -> Turn {
+        let ticket = begun.ticket.take();
+        let Begun { state, name, at, chain, .. } = begun;
         let fault = match ended {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => Some(fault),

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 const TURNS_PER_POLL: usize = 64;
 
 /// A wait until a moment.
-struct Sleep<F> {
+pub(super) struct Sleep<F> {
     until: Tick,
     sleeping: Pin<Box<F>>,
 }
@@ -79,7 +79,7 @@ impl<P: Processor> EventLoop<P> {
 }
 
 /// Ready when the moment has come; a moment other than the last one is a new wait.
-fn poll_sleep<F: Future<Output = ()>>(
+pub(super) fn poll_sleep<F: Future<Output = ()>>(
     until: Option<Tick>,
     cx: &mut Context<'_>,
     sleep: &mut Option<Sleep<F>>,

@@ -3,6 +3,7 @@
 //! All three take the same turns. A loop runs on a [thread](EventLoop::start) of its own, as a
 //! [future](EventLoop::run) on any runtime, or [by hand](EventLoop::step) in a test.
 
+mod asynchronous;
 mod core;
 mod dispatch;
 mod future;
@@ -10,6 +11,7 @@ mod step;
 mod thread;
 
 pub(crate) use self::core::{Confined, UNMEASURED};
+pub use asynchronous::AsyncEventLoop;
 pub use step::Step;
 pub use thread::{JoinError, LoopThread, StartError};
 

@@ -18,6 +18,9 @@ pub enum StartError {
     /// It had been closed before; its events have been told.
     #[error("the event loop was closed before it was started")]
     Closed,
+    /// It has been started before, and runs.
+    #[error("the event loop was started before")]
+    Started,
     /// The operating system gave no thread. The events that waited have been told.
     #[error("no thread for the event loop: {0}")]
     Spawn(#[from] io::Error),

@@ -67,6 +67,10 @@ impl Metrics {
         visit.histogram("event_queue_time_nanoseconds", help, &label, &self.waiting(now));
         let help = "Time in handlers.";
         visit.histogram("event_queue_processing_time_nanoseconds", help, &label, &self.handling());
+        if let Some(commits) = self.commits.get() {
+            let help = "From the start of an event to the commit of what it wrote.";
+            visit.histogram("event_commit_time_nanoseconds", help, &label, &commits.snapshot());
+        }
         let forgotten = self.was_idle_for_long(now);
         for times in self.states.iter().flatten() {
             if let Some(waiting) = times.waiting.get().filter(|_| !forgotten) {

@@ -71,6 +71,54 @@ fn scheduled_events_have_a_limit_of_their_own_and_replacing_one_needs_no_room() 
 }
 
 #[test]
+fn k03_a_put_waits_for_room_until_its_moment_and_never_inside_the_loop() {
+    let mut bench = bounded(1);
+    bench.put("a");
+    std::thread::scope(|scope| {
+        let (handle, x) = (bench.handle.clone(), bench.ev("x"));
+        let waiting = scope.spawn(move || handle.put_wait(x, ms(100)));
+        bench.clock.advance(Duration::from_millis(50));
+        // However far the waiting thread is: room is room.
+        assert_eq!(bench.event_loop.step(), Step::Ran);
+        assert!(waiting.join().unwrap().is_ok());
+
+        let (handle, y) = (bench.handle.clone(), bench.ev("y"));
+        let waiting = scope.spawn(move || handle.put_wait(y, ms(100)));
+        bench.clock.advance(Duration::from_millis(50));
+        let refused = waiting.join().unwrap().unwrap_err();
+        assert!(matches!(refused, PutError::Overloaded { depth: 1, capacity: 1, .. }), "{refused:?}");
+    });
+    let z = bench.ev("z");
+    let inside = bench.ev("inside").runs(move |cx| {
+        cx.put(Ev { log: z.log.clone(), ..z }).map_err(|error| error.reason())?;
+        Ok(())
+    });
+    bench.run();
+    bench.handle.put(inside).unwrap();
+    let late = bench.ev("late");
+    let asks = bench.ev("asks").runs(move |cx| {
+        let refused = cx.handle().put_wait(late, ms(1_000)).unwrap_err();
+        assert!(matches!(refused, PutError::WouldDeadlock(_)), "{refused:?}");
+        Ok(())
+    });
+    bench.handle.prepend(asks).unwrap();
+    bench.run();
+    bench.log.is(&["run a", "run x", "run asks", "run inside", "run z"]);
+    assert_eq!((bench.handle.stats().failed, bench.handle.stats().rejected_overload), (0, 1));
+    bench.is_conserved();
+}
+
+#[test]
+fn a_put_that_waits_for_room_hears_of_the_end() {
+    let bench = bounded(1);
+    bench.put("a");
+    let (handle, x) = (bench.handle.clone(), bench.ev("x"));
+    let waiting = std::thread::spawn(move || handle.put_wait(x, Tick::MAX).map(drop));
+    bench.handle.begin_close();
+    assert!(matches!(waiting.join().unwrap(), Err(PutError::Closed(_))));
+}
+
+#[test]
 fn k04_a_long_line_runs_to_its_end() {
     let mut bench = Bench::new();
     for _ in 0..100_000 {

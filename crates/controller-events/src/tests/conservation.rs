@@ -213,7 +213,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 proptest! {
     // A failure prints the trace, shrunk, and the seed.
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn s6_4_the_loop_tells_the_story_of_the_sequential_model(ops in ops()) {

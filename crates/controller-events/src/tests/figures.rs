@@ -39,7 +39,9 @@ pub(super) fn histogram(handle: &Handle<Ev>, name: &str) -> HistogramSnapshot {
 
 pub(super) fn state_times(handle: &Handle<Ev>, state: &str) -> HistogramSnapshot {
     let label = format!("state={state};");
-    shown(handle).histograms.into_iter().find(|(_, labels, _)| labels.contains(&label)).unwrap().2
+    let is_it =
+        |name: &str, labels: &str| name == "event_rate_and_time_nanoseconds" && labels.contains(&label);
+    shown(handle).histograms.into_iter().find(|(name, labels, _)| is_it(name, labels)).unwrap().2
 }
 
 fn value(handle: &Handle<Ev>, name: &str, label: &str) -> f64 {
@@ -66,7 +68,7 @@ fn a03_the_timed_states_are_shown_under_their_metric_and_the_others_not() {
 }
 
 #[test]
-fn a04_b08_a_state_without_a_metric_is_processed_all_the_same() {
+fn a04_a_state_without_a_metric_is_processed_all_the_same() {
     let mut bench = Bench::new();
     for state in [Doing::Idle, Doing::Untimed] {
         let event = bench.ev("x").state(state).runs(move |cx| {
@@ -82,6 +84,17 @@ fn a04_b08_a_state_without_a_metric_is_processed_all_the_same() {
 }
 
 #[test]
+fn b08_an_event_whose_state_is_not_timed_runs_once_and_times_nothing() {
+    let mut bench = Bench::new();
+    bench.handle.put(bench.ev("x").state(Doing::Untimed)).unwrap();
+    assert_eq!(bench.run(), 1);
+    assert_eq!(histogram(&bench.handle, "event_queue_time_nanoseconds").count(), 1);
+    assert_eq!(histogram(&bench.handle, "event_queue_processing_time_nanoseconds").count(), 1);
+    let timed = ["Change", "Election"].map(|state| state_times(&bench.handle, state).count());
+    assert_eq!(timed, [0, 0]);
+}
+
+#[test]
 fn f01_time_in_the_queue_ends_where_the_handler_starts() {
     let mut bench = Bench::new();
     let clock = bench.clock.clone();
@@ -94,6 +107,79 @@ fn f01_time_in_the_queue_ends_where_the_handler_starts() {
     bench.run();
     let waited = histogram(&bench.handle, "event_queue_time_nanoseconds");
     assert_eq!((waited.count(), waited.sum(), waited.max()), (2, 500_000_000, 500_000_000));
+}
+
+#[test]
+fn f02_f03_after_a_long_time_without_an_event_the_times_in_the_queue_are_forgotten() {
+    let mut bench = Bench::new();
+    let waited = |bench: &Bench| histogram(&bench.handle, "event_queue_time_nanoseconds");
+    bench.put("a");
+    bench.run();
+    bench.advance(299_999);
+    assert_eq!(waited(&bench).count(), 1);
+    bench.advance(1);
+    assert_eq!((waited(&bench).count(), waited(&bench).min(), waited(&bench).max()), (0, 0, 0));
+    bench.put("b");
+    bench.run();
+    assert_eq!(waited(&bench).count(), 1);
+}
+
+#[test]
+fn f02_the_time_until_they_are_forgotten_can_be_chosen() {
+    let mut bench = Bench::with(|options| options.idle_reset = Some(Duration::from_millis(1)), |_| {});
+    bench.put("a");
+    bench.put("b");
+    bench.run();
+    bench.advance(1);
+    let waited = histogram(&bench.handle, "event_queue_time_nanoseconds");
+    assert_eq!((waited.count(), waited.min(), waited.max()), (0, 0, 0));
+}
+
+#[test]
+fn f03_a_busy_loop_forgets_nothing() {
+    let mut bench = Bench::new();
+    for n in 1..=10 {
+        bench.put("a");
+        bench.advance(299_999);
+        assert_eq!(histogram(&bench.handle, "event_queue_time_nanoseconds").count(), n);
+    }
+}
+
+#[test]
+fn f08_the_idle_ratio_is_the_share_of_the_time_without_an_event() {
+    let mut bench = Bench::new();
+    bench.advance(60);
+    let clock = bench.clock.clone();
+    let busy = bench.ev("busy").runs(move |_| {
+        clock.advance(Duration::from_millis(40));
+        Ok(())
+    });
+    bench.handle.put(busy).unwrap();
+    bench.event_loop.step();
+    let stats = bench.handle.stats();
+    assert!((stats.idle_ratio - 0.6).abs() <= 0.001, "{}", stats.idle_ratio);
+    assert_eq!(stats.idle, Duration::from_millis(60));
+    assert_eq!(value(&bench.handle, "event_queue_avg_idle_ratio", ""), stats.idle_ratio);
+    bench.run();
+    bench.advance(100);
+    assert!((bench.handle.stats().idle_ratio - 0.8).abs() <= 0.001, "the present wait counts");
+}
+
+#[test]
+fn f08_an_old_hour_does_not_hide_a_busy_minute() {
+    let mut bench = Bench::new();
+    bench.advance(3_600_000);
+    let _ = bench.handle.stats();
+    bench.advance(60_000);
+    let _ = bench.handle.stats();
+    let clock = bench.clock.clone();
+    let busy = bench.ev("busy").runs(move |_| {
+        clock.advance(Duration::from_secs(60));
+        Ok(())
+    });
+    bench.handle.put(busy).unwrap();
+    bench.event_loop.step();
+    assert!(bench.handle.stats().idle_ratio <= 0.51, "{}", bench.handle.stats().idle_ratio);
 }
 
 #[test]
@@ -166,6 +252,60 @@ fn f09_only_handlers_that_reach_the_limit_are_slow() {
     }
     bench.run();
     assert_eq!(bench.handle.stats().slow_events, 1);
+    let slowest = SlowestEvent { name: "x", took: Duration::from_millis(2_000) };
+    assert_eq!(bench.handle.stats().slowest, Some(slowest));
+    assert_eq!(value(&bench.handle, "event_queue_slowest_event_seconds", "event=x;"), 2.0);
+    bench.advance(60_000);
+    assert_eq!(bench.handle.stats().slowest, None);
+    bench.put("quick");
+    bench.run();
+    assert_eq!(bench.handle.stats().slowest.map(|slowest| slowest.name), Some("quick"));
+}
+
+#[test]
+fn f09_every_slow_event_of_a_window_is_counted() {
+    let mut bench = Bench::new();
+    for millis in [5_000, 2_000, 1_000, 3_000] {
+        let clock = bench.clock.clone();
+        let x = bench.ev("x").runs(move |_| {
+            clock.advance(Duration::from_millis(millis));
+            Ok(())
+        });
+        bench.handle.put(x).unwrap();
+    }
+    bench.run();
+    assert_eq!(bench.handle.stats().slow_events, 3);
+    assert_eq!(bench.handle.stats().slowest.unwrap().took, Duration::from_millis(5_000));
+}
+
+#[test]
+fn time_in_the_queue_is_told_by_state() {
+    let mut bench = Bench::new();
+    bench.handle.put(bench.ev("a").state(Doing::Election)).unwrap();
+    bench.advance(3);
+    let by_state = |state: &str| {
+        let label = format!("state={state};");
+        let all = shown(&bench.handle).histograms;
+        let found = all.into_iter().find(|(name, labels, _)| {
+            name == "event_queue_time_by_state_nanoseconds" && labels.contains(&label)
+        });
+        found.map(|(_, _, snapshot)| snapshot.max())
+    };
+    assert_eq!((by_state("Election"), by_state("Change")), (Some(3_000_000), None));
+}
+
+#[test]
+fn commits_are_a_series_of_their_own() {
+    let mut bench = Bench::new();
+    let clock = bench.clock.clone();
+    let write = bench.ev("write").runs(move |cx| {
+        clock.advance(Duration::from_millis(7));
+        cx.committed(cx.now());
+        Ok(())
+    });
+    bench.handle.put(write).unwrap();
+    bench.run();
+    assert_eq!(histogram(&bench.handle, "event_commit_time_nanoseconds").sum(), 7_000_000);
 }
 
 #[test]

@@ -10,8 +10,12 @@ mod conservation;
 mod driven_as_future;
 mod faults;
 mod figures;
+mod linearization;
 mod on_a_thread;
 mod order;
+mod periodic;
+mod spawned;
+mod stress;
 mod timers;
 mod waiting;
 

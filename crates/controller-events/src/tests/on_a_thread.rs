@@ -1,7 +1,7 @@
 //! The loop on a thread of its own.
 
 use super::*;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 fn started(clock: &MockClock) -> (LoopThread<Recorder>, Handle<Ev>, Log) {
@@ -14,6 +14,19 @@ fn started(clock: &MockClock) -> (LoopThread<Recorder>, Handle<Ev>, Log) {
 
 fn event(log: &Log, name: &'static str) -> Ev {
     Ev { name, state: Doing::Change, log: log.clone(), on_run: None, on_not_run: None }
+}
+
+/// Puts a gate and returns when its handler has been entered; it ends when something is sent.
+fn gate(handle: &Handle<Ev>, log: &Log) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel::<()>();
+    let (enter, entered) = mpsc::channel::<()>();
+    let gate = event(log, "gate").runs(move |_| {
+        enter.send(())?;
+        Ok(released.recv()?)
+    });
+    handle.put(gate).unwrap();
+    entered.recv().unwrap();
+    release
 }
 
 #[test]
@@ -67,57 +80,9 @@ fn b07_one_thread_of_the_known_name_runs_one_event_at_a_time() {
 }
 
 #[test]
-fn c05_under_many_producers_and_barriers_every_event_ends_exactly_once() {
-    struct Counted(Arc<[AtomicU64; 2]>);
-    impl Event for Counted {
-        type State = Doing;
-        fn state(&self) -> Doing {
-            Doing::Change
-        }
-        fn name(&self) -> &'static str {
-            "counted"
-        }
-        fn not_run(self, _why: NotRun) {
-            self.0[1].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    struct Counts;
-    impl Processor for Counts {
-        type Event = Counted;
-        fn process(&mut self, event: Counted, _cx: &mut Cx<'_, Counted>) -> Result<(), Fault> {
-            event.0[0].fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        }
-    }
-    let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-    let running = EventLoop::new(Counts, LoopOptions::mocked(&MockClock::new())).start().unwrap();
-    let handle = running.handle();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                (0..20_000).for_each(|_| handle.post(Counted(Arc::clone(&counts))).unwrap());
-            });
-        }
-        scope.spawn(|| {
-            for _ in 0..2_000 {
-                handle.clear_and_put(Counted(Arc::clone(&counts)), ClearScope::Fifo).unwrap();
-            }
-        });
-    });
-    handle.begin_drain();
-    running.join().unwrap();
-    let [ran, not_run] = [0, 1].map(|i| counts[i].load(Ordering::Relaxed));
-    assert_eq!(ran + not_run, 82_000);
-    let stats = handle.stats();
-    assert_eq!((stats.done, stats.preempted, stats.accounted()), (ran, not_run, 82_000));
-}
-
-#[test]
-fn c08_e01_a_close_answers_every_caller_while_the_handler_is_still_busy() {
+fn e01_a_close_answers_every_caller_while_the_handler_is_still_busy() {
     let (running, handle, log) = started(&MockClock::new());
-    let (release, released) = mpsc::channel::<()>();
-    let gate = event(&log, "gate").runs(move |_| Ok(released.recv()?));
-    handle.put(gate).unwrap().wait_started().unwrap();
+    let release = gate(&handle, &log);
     let answers: Vec<_> = (0..4)
         .map(|_| {
             let (reply, answer) = Reply::pair();
@@ -134,6 +99,51 @@ fn c08_e01_a_close_answers_every_caller_while_the_handler_is_still_busy() {
     closing.join().unwrap().unwrap();
     assert_eq!(log.lines().first().unwrap(), "run gate");
     assert_eq!(log.lines().last().unwrap(), "stop Closed");
+}
+
+#[test]
+fn e06_the_end_shows_no_state_and_leaves_no_time() {
+    let (running, handle, log) = started(&MockClock::new());
+    let stop = Arc::new(AtomicBool::new(false));
+    let sampling = {
+        let (handle, stop) = (handle.clone(), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::SeqCst) {
+                assert!(matches!(handle.state(), Doing::Idle | Doing::Change), "{:?}", handle.state());
+            }
+        })
+    };
+    handle.put(event(&log, "x")).unwrap().wait_finished().unwrap();
+    running.close().unwrap();
+    stop.store(true, Ordering::SeqCst);
+    sampling.join().unwrap();
+    assert_eq!(figures::histogram(&handle, "event_queue_time_nanoseconds").count(), 1);
+    log.is(&["run x", "stop Closed"]);
+}
+
+#[test]
+fn e09_a_closed_loop_cannot_be_started() {
+    // A started one is a `LoopThread`: there is nothing left that could be started again.
+    let bench = Bench::new();
+    bench.handle.close();
+    assert!(matches!(bench.event_loop.start(), Err(StartError::Closed)));
+}
+
+#[test]
+fn d07_a_waiter_on_a_preempted_barrier_is_told_and_one_barrier_runs() {
+    let (_running, handle, log) = started(&MockClock::new());
+    let release = gate(&handle, &log);
+    let first = handle.clear_and_put(event(&log, "expire1"), ClearScope::Fifo).unwrap().ticket;
+    let waiting = {
+        let first = first.clone();
+        std::thread::spawn(move || first.wait_started())
+    };
+    let second = handle.clear_and_put(event(&log, "expire2"), ClearScope::Fifo).unwrap().ticket;
+    assert_eq!(waiting.join().unwrap(), Err(WaitError::NotRun(NotRun::Preempted)));
+    release.send(()).unwrap();
+    assert_eq!(second.wait_started(), Ok(()));
+    second.wait_finished().unwrap();
+    log.is(&["run gate", "not_run expire1 Preempted", "run expire2"]);
 }
 
 #[test]
@@ -163,8 +173,7 @@ fn e04_a_handler_that_closes_its_own_thread_does_not_wait_for_itself() {
 #[test]
 fn a_callback_of_a_close_that_closes_again_does_not_wait_for_itself() {
     let (running, handle, log) = started(&MockClock::new());
-    let (release, released) = mpsc::channel::<()>();
-    handle.put(event(&log, "gate").runs(move |_| Ok(released.recv()?))).unwrap().wait_started().unwrap();
+    let release = gate(&handle, &log);
     let again = handle.clone();
     let x = event(&log, "x").otherwise(move |_| {
         assert_eq!(again.close(), CloseOutcome::Begun);
