@@ -154,9 +154,8 @@ impl<E: Event> Handle<E> {
         let (ticket, cell) = Ticket::new(self.0.id);
         let queued = self.queued(event, Some(cell));
         let exempt = inside::is_processing(self.0.id);
-        let replaced = self.counted(self.0.queue.schedule(queued, &when, tag, None, exempt))?;
-        self.0.wake.call();
-        self.replaced(replaced);
+        let scheduled = self.counted(self.0.queue.schedule(queued, &when, tag, None, exempt))?;
+        self.scheduled(scheduled);
         Ok(ticket)
     }
 
@@ -290,9 +289,7 @@ impl<E: Event> Handle<E> {
     pub(crate) fn first_tick(&self, tag: Tag, at: Tick, event: E, chain: u64) -> Result<(), PutError<E>> {
         let queued = self.queued(event, None);
         let put = self.0.queue.schedule(queued, &When::At(at), Some(tag), Some(chain), true);
-        let replaced = self.counted(put)?;
-        self.0.wake.call();
-        self.replaced(replaced);
+        self.scheduled(self.counted(put)?);
         Ok(())
     }
 
@@ -322,6 +319,13 @@ impl<E: Event> Handle<E> {
 
     fn counted<T>(&self, put: Result<T, PutError<E>>) -> Result<T, PutError<E>> {
         put.inspect_err(|error| self.0.metrics.refused(error))
+    }
+
+    fn scheduled(&self, (replaced, is_next): (Option<Queued<E>>, bool)) {
+        if is_next {
+            self.0.wake.call();
+        }
+        self.replaced(replaced);
     }
 
     fn replaced(&self, replaced: Option<Queued<E>>) {

@@ -56,9 +56,10 @@ impl Wake {
         let task = {
             let mut called = lock(&self.called);
             called.yes = true;
-            self.condvar.notify_one();
             called.task.take()
         };
+        // Outside the lock, which the woken thread wants at once.
+        self.condvar.notify_one();
         if let Some(task) = task {
             task.wake();
         }

@@ -35,7 +35,7 @@ pub(super) struct Kept<E> {
 /// No event has this serial.
 const NONE: u64 = 0;
 /// An empty shelf of more entries gives its memory back.
-const WORTH_KEEPING: usize = 1024;
+const WORTH_KEEPING: usize = 16_384;
 
 pub(super) struct Shelf<E> {
     entries: Vec<Option<Kept<E>>>,

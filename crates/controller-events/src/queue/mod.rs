@@ -84,6 +84,8 @@ struct Guarded<E> {
     /// Events accepted under this lock alone.
     accepted: u64,
     driven_by_thread: bool,
+    /// Until when the loop waits, if it waits: whoever schedules something for later need not wake it.
+    waits_until: Tick,
     /// Somebody waits for room in the line, and is to be told when there is some.
     room_wanted: bool,
 }
@@ -140,6 +142,7 @@ impl<E> Queue<E> {
             clears: 0,
             accepted: 0,
             driven_by_thread: false,
+            waits_until: Tick::MAX,
             room_wanted: false,
         };
         let inbox = Inbox { line: Line::default(), phase: Phase::Open, accepted: 0 };
@@ -229,7 +232,8 @@ impl<E> Queue<E> {
         Ok(())
     }
 
-    /// Schedules an event, as the tick of a chain if it is one. Returns the one that had its tag.
+    /// Schedules an event, as the tick of a chain if it is one. Returns the one that had its tag, and whether the loop has
+    /// to hear of it now.
     pub(crate) fn schedule(
         &self,
         mut queued: Queued<E>,
@@ -237,7 +241,7 @@ impl<E> Queue<E> {
         tag: Option<Tag>,
         chain: Option<u64>,
         exempt: bool,
-    ) -> Result<Option<Queued<E>>, PutError<E>> {
+    ) -> Result<(Option<Queued<E>>, bool), PutError<E>> {
         let mut guarded = self.lock_guarded();
         if guarded.phase != Phase::Open {
             return Err(refusal(guarded.phase, queued.event));
@@ -255,7 +259,7 @@ impl<E> Queue<E> {
         let replaced = guarded.store.schedule(queued, at, tag, chain);
         guarded.accepted += 1;
         self.note_store(&mut guarded);
-        Ok(replaced)
+        Ok((replaced, at < guarded.waits_until))
     }
 
     /// The moment of the event that waits under a tag.
@@ -416,7 +420,11 @@ impl<E> Queue<E> {
                 self.lock_inbox().phase = Phase::Closed;
                 Taken::End(StopReason::Drained)
             }
-            None => Taken::Idle { next_wakeup: guarded.store.next_wakeup() },
+            None => {
+                let next_wakeup = guarded.store.next_wakeup();
+                guarded.waits_until = next_wakeup.unwrap_or(Tick::MAX);
+                Taken::Idle { next_wakeup }
+            }
         }
     }
 

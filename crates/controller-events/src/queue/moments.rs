@@ -20,7 +20,7 @@ const LEVELS: usize = 11;
 /// Fewer stale keys are not worth a sweep.
 const SWEEP_ABOVE: usize = 64;
 /// A bucket that once held more gives its memory back.
-const KEPT_ITEMS: usize = 64;
+const KEPT_ITEMS: usize = 1024;
 
 #[derive(Clone, Copy)]
 struct Item {
@@ -74,7 +74,17 @@ impl Moments {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self { elapsed: self.elapsed, ..Self::default() };
+        let in_use = |level: usize, bits: u64| {
+            (0..SLOTS).filter(move |s| bits >> s & 1 == 1).map(move |s| level * SLOTS + s)
+        };
+        for index in self.occupied.into_iter().enumerate().flat_map(|(level, bits)| in_use(level, bits)) {
+            if let Some(bucket) = self.buckets.get_mut(index) {
+                bucket.items.clear();
+                bucket.items.shrink_to(KEPT_ITEMS);
+            }
+        }
+        self.overdue.clear();
+        (self.occupied, self.items, self.stale) = ([0; LEVELS], 0, 0);
     }
 
     /// Takes out the first key that is due: by moment, equal ones in the order of their adding.

@@ -11,6 +11,8 @@ use std::hash::{BuildHasher as _, RandomState};
 type Slot = u64;
 const VACANT: Slot = 0;
 const LEAST: usize = 16;
+/// An empty index of more slots gives its memory back.
+const WORTH_KEEPING: usize = 32_768;
 
 pub(super) struct TagIndex {
     /// A power of two, at most half of it taken; or none.
@@ -57,7 +59,7 @@ impl TagIndex {
     pub(super) fn remove(&mut self, hash: u32, index: u32) {
         let Some((mut hole, _)) = self.position(hash, |found| found == index) else { return };
         self.len -= 1;
-        if self.len == 0 && self.slots.len() > LEAST * 64 {
+        if self.len == 0 && self.slots.len() > WORTH_KEEPING {
             self.slots = Vec::new();
             return;
         }
@@ -84,8 +86,12 @@ impl TagIndex {
     }
 
     pub(super) fn clear(&mut self) {
-        self.slots = Vec::new();
         self.len = 0;
+        if self.slots.len() > WORTH_KEEPING {
+            self.slots = Vec::new();
+        } else {
+            self.slots.fill(VACANT);
+        }
     }
 
     fn position(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<(usize, u32)> {
