@@ -20,6 +20,9 @@ pub struct LoopOptions {
     /// by the loop's own handlers are exempt: a handler that waits for room in its own queue never gets it. Scheduled
     /// events do not count. Default: no limit.
     pub capacity: Option<usize>,
+    /// How many events may wait in line before those of [`Lane::Low`](crate::Lane::Low) are refused. Default: half of
+    /// the capacity, and no limit without one.
+    pub low_watermark: Option<usize>,
     /// How many events may be scheduled; puts by the loop's own handlers are exempt. Default: no limit.
     pub timer_capacity: Option<usize>,
     /// How many due scheduled events may run in a row while others wait in line. `u32::MAX` is Kafka's order, in which
@@ -52,6 +55,7 @@ impl LoopOptions {
         Self {
             name: Cow::Borrowed("controller"),
             capacity: None,
+            low_watermark: None,
             timer_capacity: None,
             timer_burst: 16,
             panic_policy: FaultAction::Failover,
@@ -77,6 +81,7 @@ impl std::fmt::Debug for LoopOptions {
         f.debug_struct("LoopOptions")
             .field("name", &self.name)
             .field("capacity", &self.capacity)
+            .field("low_watermark", &self.low_watermark)
             .field("timer_capacity", &self.timer_capacity)
             .field("timer_burst", &self.timer_burst)
             .field("panic_policy", &self.panic_policy)

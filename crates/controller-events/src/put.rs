@@ -26,7 +26,7 @@ pub enum Lane {
     /// Refused when the queue has reached its capacity.
     #[default]
     Normal,
-    /// Refused already when half of the capacity is taken.
+    /// Refused from [`LoopOptions::low_watermark`](crate::LoopOptions::low_watermark) on.
     Low,
 }
 

@@ -44,7 +44,11 @@ impl<E: Event> Shared<E> {
         if let Some(mock) = &options.mock {
             mock.subscribe(&wake, &room);
         }
-        let limits = Limits { capacity: options.capacity, timer_capacity: options.timer_capacity };
+        let limits = Limits {
+            capacity: options.capacity,
+            low: options.low_watermark,
+            timer_capacity: options.timer_capacity,
+        };
         Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             clock: Arc::clone(&options.clock),
@@ -52,7 +56,7 @@ impl<E: Event> Shared<E> {
             metrics: Apart(Metrics::new::<E::State>(options, options.clock.now())),
             wake,
             room,
-            is_bounded: options.capacity.is_some(),
+            is_bounded: options.capacity.is_some() || options.low_watermark.is_some(),
             spawner: Arc::clone(&options.spawner),
             real_time: options.mock.is_none(),
             ended: Signal::default(),

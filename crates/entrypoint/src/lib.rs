@@ -31,7 +31,7 @@ pub mod telemetry;
 
 pub use args::ServerArgs;
 pub use config::{Config, ConfigError, keys};
-pub use placement::{Placement, Running};
+pub use placement::{MOST_REQUESTS, Placement, Running};
 pub use ready::ReadyLine;
 pub use role::Role;
 pub use server::{Server, run_server, run_server_with};

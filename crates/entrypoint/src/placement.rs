@@ -9,6 +9,10 @@ use controller_events::{EventLoop, Handle, LoopThread, Processor};
 use runtime_core::time::TokioClock;
 use tokio::runtime;
 
+/// How many events may wait for a role before it refuses requests; signs of life and what its own work reports are
+/// always taken. More than the busiest cluster's requests of a second, and worked off in a fraction of one.
+pub const MOST_REQUESTS: usize = 10_000;
+
 /// Where the loops of a process run, and the work that may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use controller_events::{Handle, Reply};
+use controller_events::{Handle, Lane, PutOptions, PutRefusal, Reply};
 use dashmap::DashMap;
 use job::graph::JobGraph;
 use runtime_core::JobId;
@@ -32,6 +32,9 @@ pub enum SubmitError {
     /// The process is stopping.
     #[error("the job master is stopping")]
     Stopping,
+    /// Too many requests wait.
+    #[error("the job master is overloaded: {0}")]
+    Overloaded(PutRefusal),
     /// The job's master could not be started.
     #[error("the master of job {job} could not be started: {cause}")]
     Start {
@@ -69,7 +72,11 @@ impl Dispatcher {
     pub async fn submit(&self, job: JobId, file: Bytes, graph: Arc<JobGraph>) -> Result<(), SubmitError> {
         let (reply, answer) = Reply::pair();
         let event = DispatcherEvent::Submit { job, file, graph, reply };
-        self.events.put(event).map_err(|_| SubmitError::Stopping)?;
+        let options = PutOptions { lane: Lane::Low, ..PutOptions::default() };
+        self.events.put_with(event, options).map_err(|refused| match refused.reason() {
+            full @ PutRefusal::Overloaded { .. } => SubmitError::Overloaded(full),
+            _ => SubmitError::Stopping,
+        })?;
         answer.await.unwrap_or(Err(SubmitError::Stopping))
     }
 

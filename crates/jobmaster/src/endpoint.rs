@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use controller_events::{Handle, Reply};
+use controller_events::{Handle, Lane, PutOptions, Reply};
 use dashmap::DashMap;
 use futures::StreamExt;
 use heartbeat::LivenessSource;
@@ -44,7 +44,7 @@ impl Endpoint {
         job: JobId,
         event: impl FnOnce(Answer<T>) -> JmEvent + Send + 'static,
     ) -> Result<T, RpcError> {
-        put(job, &self.master(job)?.events, event)?.await
+        put(job, &self.master(job)?.events, Lane::Low, event)?.await
     }
 
     /// Refuses what is meant for another term. A caller that has not heard from this one yet says 0.
@@ -53,15 +53,18 @@ impl Endpoint {
     }
 }
 
-/// Puts a call as an event; what it yields ends with the answer.
+/// Puts a call as an event; what it yields ends with the answer. Requests are of the low lane, which is refused when too
+/// much waits; a sign of life is a fact, and is taken however much waits.
 fn put<T: Send + 'static, E: FnOnce(Answer<T>) -> JmEvent + 'static>(
     job: JobId,
     events: &Handle<JmEvent>,
+    lane: Lane,
     event: E,
 ) -> Result<impl Future<Output = Result<T, RpcError>> + Send + use<T, E>, RpcError> {
     let (reply, answer) = Reply::pair();
     let stopping = move || RpcError::not_started(format!("the master of job {job} is stopping"));
-    events.put(event(reply)).map_err(|refused| {
+    let options = PutOptions { lane, ..PutOptions::default() };
+    events.put_with(event(reply), options).map_err(|refused| {
         if refused.is_overloaded() {
             RpcError::overloaded(format!("the master of job {job} is overloaded: {refused}"))
         } else {
@@ -118,7 +121,7 @@ impl JobMasterGateway for Endpoint {
         // The fence is the resource manager's own: it is not led by anybody here.
         let job = JobId::from_wire(&request.job_id, "job_id")?;
         let Master { events, liveness } = self.master(job)?;
-        let handled = put(job, &events, |reply| JmEvent::ResourceManagerBeat(request, reply))?;
+        let handled = put(job, &events, Lane::Normal, |reply| JmEvent::ResourceManagerBeat(request, reply))?;
         beside_the_loop(&liveness, &self.clock, handled).await
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use controller_events::{Handle, PutError, Reply};
+use controller_events::{Handle, Lane, PutError, PutOptions, Reply};
 use futures::StreamExt;
 use runtime_core::{Epoch, InstanceId, JobId};
 use wire::convert::{WireId as _, resource_id};
@@ -22,8 +22,23 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     async fn ask<T: Send>(&self, event: impl FnOnce(Answer<T>) -> RmEvent + Send) -> Result<T, RpcError> {
+        self.ask_in(Lane::Low, event).await
+    }
+
+    /// A sign of life is a fact, not a request: it is taken however much waits, or the busiest cluster would take its
+    /// living members for dead.
+    async fn beat(&self, event: impl FnOnce(Answer<v1::Ack>) -> RmEvent + Send) -> Result<v1::Ack, RpcError> {
+        self.ask_in(Lane::Normal, event).await
+    }
+
+    async fn ask_in<T: Send>(
+        &self,
+        lane: Lane,
+        event: impl FnOnce(Answer<T>) -> RmEvent + Send,
+    ) -> Result<T, RpcError> {
         let (reply, answer) = Reply::pair();
-        self.events.put(event(reply)).map_err(|refused| refusal(&refused))?;
+        let options = PutOptions { lane, ..PutOptions::default() };
+        self.events.put_with(event(reply), options).map_err(|refused| refusal(&refused))?;
         answer.await.unwrap_or_else(|_| Err(RpcError::not_started("the resource manager is stopping")))
     }
 
@@ -69,7 +84,7 @@ impl ResourceManagerGateway for Endpoint {
         request: v1::HeartbeatFromTaskExecutorRequest,
     ) -> Result<v1::Ack, RpcError> {
         self.check_epoch(request.fence.as_ref())?;
-        self.ask(|reply| RmEvent::TaskExecutorBeat(request, reply)).await
+        self.beat(|reply| RmEvent::TaskExecutorBeat(request, reply)).await
     }
 
     async fn heartbeat_from_job_master(
@@ -77,7 +92,7 @@ impl ResourceManagerGateway for Endpoint {
         request: v1::HeartbeatFromJobMasterRequest,
     ) -> Result<v1::Ack, RpcError> {
         self.check_epoch(request.fence.as_ref())?;
-        self.ask(|reply| RmEvent::JobMasterBeat(request, reply)).await
+        self.beat(|reply| RmEvent::JobMasterBeat(request, reply)).await
     }
 
     async fn describe_cluster(
@@ -158,4 +173,37 @@ async fn pump<T>(
         }
     };
     ended(why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use controller_events::{Cx, EventLoop, Fault, LoopOptions, MockClock, Processor};
+    use wire::RpcErrorKind;
+
+    /// Nothing drives its loop: what is put waits.
+    struct Stuck;
+
+    impl Processor for Stuck {
+        type Event = RmEvent;
+
+        fn process(&mut self, _event: RmEvent, _cx: &mut Cx<'_, RmEvent>) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn an_overloaded_resource_manager_refuses_requests_and_takes_signs_of_life() {
+        let mut options = LoopOptions::mocked(&MockClock::new());
+        options.low_watermark = Some(0);
+        let event_loop = EventLoop::new(Stuck, options);
+        let view = Arc::new(ArcSwap::from_pointee(v1::ClusterDescription::default()));
+        let endpoint = Endpoint { events: event_loop.handle(), epoch: Epoch(1), view };
+        let refused = endpoint.ask(|reply| RmEvent::SlotReport(Default::default(), reply)).await.unwrap_err();
+        assert_eq!(refused.kind, RpcErrorKind::Overloaded);
+        let beat = endpoint.beat(|reply| RmEvent::TaskExecutorBeat(Default::default(), reply));
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(1), beat).await;
+        assert!(waits.is_err(), "it was taken and waits for its turn: {waits:?}");
+        assert_eq!(event_loop.handle().len(), 1);
+    }
 }

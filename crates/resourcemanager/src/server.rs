@@ -61,6 +61,7 @@ impl ResourceManager {
         }
         let mut options = LoopOptions::new(Arc::new(server.clock.clone()));
         options.name = "resourcemanager".into();
+        options.low_watermark = Some(entrypoint::MOST_REQUESTS);
         let event_loop = EventLoop::new(processor, options);
         let events = event_loop.handle();
         server.metrics.add(Arc::new(events.clone()));

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use connectors::call::RustCalls;
-use controller_events::{Handle, Reply};
+use controller_events::{Handle, Lane, PutOptions, Reply};
 use entrypoint::Placement;
 use heartbeat::LivenessSource;
 use runtime_core::Incarnation;
@@ -31,15 +31,18 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Puts a call as an event; what it yields ends with the answer.
+    /// Puts a call as an event; what it yields ends with the answer. Requests are of the low lane, which is refused when
+    /// too much waits; a sign of life is a fact, and is taken however much waits.
     fn put<T: Send + 'static, E: FnOnce(Answer<T>) -> TeEvent + 'static>(
         &self,
+        lane: Lane,
         event: E,
     ) -> Result<impl Future<Output = Result<T, RpcError>> + Send + use<T, E>, RpcError> {
         let events =
             self.events.get().ok_or_else(|| RpcError::not_started("the task executor is starting"))?;
         let (reply, answer) = Reply::pair();
-        events.put(event(reply)).map_err(|refused| {
+        let options = PutOptions { lane, ..PutOptions::default() };
+        events.put_with(event(reply), options).map_err(|refused| {
             if refused.is_overloaded() {
                 RpcError::overloaded(format!("the task executor is overloaded: {refused}"))
             } else {
@@ -53,7 +56,7 @@ impl Endpoint {
         &self,
         event: impl FnOnce(Answer<T>) -> TeEvent + Send + 'static,
     ) -> Result<T, RpcError> {
-        self.put(event)?.await
+        self.put(Lane::Low, event)?.await
     }
 
     /// Prepares a task where blocking is allowed.
@@ -95,7 +98,7 @@ impl TaskExecutorGateway for Endpoint {
         &self,
         request: v1::HeartbeatToTaskExecutorRequest,
     ) -> Result<v1::Ack, RpcError> {
-        let handled = self.put(|reply| TeEvent::ResourceManagerBeat(request, reply))?;
+        let handled = self.put(Lane::Normal, |reply| TeEvent::ResourceManagerBeat(request, reply))?;
         beside_the_loop(&self.liveness, &self.clock, handled).await
     }
 
@@ -103,7 +106,7 @@ impl TaskExecutorGateway for Endpoint {
         &self,
         request: v1::HeartbeatFromJobMasterToTaskExecutorRequest,
     ) -> Result<v1::Ack, RpcError> {
-        let handled = self.put(|reply| TeEvent::JobMasterBeat(request, reply))?;
+        let handled = self.put(Lane::Normal, |reply| TeEvent::JobMasterBeat(request, reply))?;
         beside_the_loop(&self.liveness, &self.clock, handled).await
     }
 }

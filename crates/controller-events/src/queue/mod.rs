@@ -73,6 +73,7 @@ const PAUSES_OF_PRODUCERS: u32 = 4;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) capacity: Option<usize>,
+    pub(crate) low: Option<usize>,
     pub(crate) timer_capacity: Option<usize>,
 }
 
@@ -484,7 +485,7 @@ impl<E> Queue<E> {
         match lane {
             Lane::Control => None,
             Lane::Normal => self.limits.capacity,
-            Lane::Low => self.limits.capacity.map(|capacity| capacity / 2),
+            Lane::Low => self.limits.low.or(self.limits.capacity.map(|capacity| capacity / 2)),
         }
     }
 

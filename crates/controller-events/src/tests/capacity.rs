@@ -61,6 +61,21 @@ fn lanes_change_who_is_let_in_and_never_the_order() {
 }
 
 #[test]
+fn requests_may_be_refused_where_facts_never_are() {
+    let mut bench = Bench::with(|options| options.low_watermark = Some(2), |_| {});
+    let low = || PutOptions { lane: Lane::Low, ..PutOptions::default() };
+    bench.handle.put_with(bench.ev("request"), low()).unwrap();
+    bench.put("fact");
+    let refused = bench.handle.put_with(bench.ev("refused"), low()).unwrap_err();
+    assert!(matches!(refused, PutError::Overloaded { depth: 2, capacity: 2, .. }), "{refused:?}");
+    bench.put("fact");
+    bench.run();
+    bench.handle.put_with(bench.ev("request"), low()).unwrap();
+    bench.run();
+    bench.log.is(&["run request", "run fact", "run fact", "run request"]);
+}
+
+#[test]
 fn scheduled_events_have_a_limit_of_their_own_and_replacing_one_needs_no_room() {
     let bench = Bench::with(|options| options.timer_capacity = Some(1), |_| {});
     let at = || When::At(ms(1));

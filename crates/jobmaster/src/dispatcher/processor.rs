@@ -165,6 +165,7 @@ impl DispatcherProcessor {
         .map_err(|e| start(e.to_string()))?;
         let mut options = LoopOptions::new(Arc::new(self.shared.clock.clone()));
         options.name = format!("job-{job}").into();
+        options.low_watermark = Some(entrypoint::MOST_REQUESTS);
         let event_loop = EventLoop::new(processor, options);
         let events = event_loop.handle();
         let running = self

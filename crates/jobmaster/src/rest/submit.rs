@@ -58,7 +58,9 @@ pub(crate) async fn submit(
     match api.dispatcher.submit(job, file, graph).await {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(json!({ "jobid": job.to_string() }))).into_response()),
         Err(error @ SubmitError::Duplicate(_)) => Err(ApiError::conflict(error.to_string())),
-        Err(error @ SubmitError::Stopping) => Err(ApiError::unavailable(error.to_string())),
+        Err(error @ (SubmitError::Stopping | SubmitError::Overloaded(_))) => {
+            Err(ApiError::unavailable(error.to_string()))
+        }
         Err(error @ SubmitError::Start { .. }) => {
             Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
         }

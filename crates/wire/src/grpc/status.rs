@@ -17,11 +17,19 @@ const KIND: &str = "tidegate-error";
 /// Longer texts are cut: they travel in a header, whose size peers limit.
 const MAX_MESSAGE: usize = 2_000;
 
+/// What gRPC clients wait for before they try an overloaded server again (gRPC: "A6, client retries").
+const RETRY_PUSHBACK: &str = "grpc-retry-pushback-ms";
+/// A queue of ten thousand events is worked off in less.
+const RETRY_AFTER_MILLIS: &str = "200";
+
 /// The failure as a status that the other side reads back.
 pub(crate) fn to_status(error: &RpcError, protocol: u32) -> Status {
     let message: String = error.message.chars().take(MAX_MESSAGE).collect();
     let mut status = Status::new(code(error.kind), message);
     status.metadata_mut().insert(KIND, MetadataValue::from_static(error.kind.name()));
+    if error.kind == RpcErrorKind::Overloaded {
+        status.metadata_mut().insert(RETRY_PUSHBACK, MetadataValue::from_static(RETRY_AFTER_MILLIS));
+    }
     version::mark(status.metadata_mut(), protocol);
     status
 }
@@ -119,6 +127,15 @@ mod tests {
             let error = RpcError { kind, message: "because ä".to_owned() };
             assert_eq!(from_status(&to_status(&error, 1), 1), error);
         }
+    }
+
+    #[test]
+    fn an_overloaded_server_says_when_to_try_again() {
+        let status = to_status(&RpcError::overloaded("10000 events wait"), 1);
+        assert_eq!(status.code(), Code::ResourceExhausted);
+        assert_eq!(status.metadata().get("grpc-retry-pushback-ms").unwrap(), "200");
+        let other = to_status(&RpcError::not_started("starting"), 1);
+        assert!(other.metadata().get("grpc-retry-pushback-ms").is_none());
     }
 
     #[test]
