@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: figures, each the median of several runs.
 
 mod asyncio;
+mod controller_events;
 mod heartbeat;
 mod pipeline;
 mod report;
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// The folder of flights.jsonl.gz and planes.jsonl; without the whole file the sample is repeated
     #[arg(long, value_name = "FOLDER", default_value = "data/nycflights")]
     data: PathBuf,
+    /// Also measure the Java peers whose class files are in this folder
+    #[arg(long, value_name = "FOLDER")]
+    java: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,6 +54,8 @@ enum Group {
     Pipeline,
     /// Start-up and memory of the four processes
     Cluster,
+    /// The event loop beside channels and actors
+    ControllerEvents,
 }
 
 /// Measures and reports.
@@ -72,6 +78,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     if wanted(Group::Heartbeat) {
         heartbeat::measure(args.quick, &mut report)?;
+    }
+    if wanted(Group::ControllerEvents) {
+        controller_events::measure(args.quick, args.java.as_deref(), &mut report)?;
     }
     if !wanted(Group::Pipeline) && !wanted(Group::Cluster) {
         return Ok(());

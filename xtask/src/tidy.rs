@@ -79,7 +79,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
             complaints.extend(links::check(&root, path, content, &tree));
         }
         // What lies outside the workspace takes nothing from its root manifest.
-        let member = path != "Cargo.toml" && !path.starts_with("examples/outside/");
+        let outside = ["examples/outside/", "benches/"].iter().any(|folder| path.starts_with(folder));
+        let member = path != "Cargo.toml" && !outside;
         if path.ends_with("Cargo.toml") && member {
             complaints.extend(manifests::check_text(path, content));
         }

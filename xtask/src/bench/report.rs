@@ -13,7 +13,7 @@ use serde::Serialize;
 struct Row {
     bench: String,
     value: f64,
-    unit: &'static str,
+    unit: String,
     peer: Option<String>,
     peer_value: Option<f64>,
     /// Above 1 ours is better.
@@ -108,6 +108,7 @@ impl Report {
         let value = median(runs).context("nothing was measured")?;
         let bench = bench.into();
         let (peer, peer_value, ratio, target, met) = (None, None, None, None, None);
+        let unit = unit.to_owned();
         let row = Row { bench, value, unit, peer, peer_value, ratio, runs: runs.len(), target, met };
         println!("{:<60} {:>12} {}", row.bench, shown(row.value), row.unit);
         self.write(&row)
@@ -146,7 +147,7 @@ impl Report {
         let row = Row {
             bench: bench.to_owned(),
             value,
-            unit,
+            unit: unit.to_owned(),
             peer: peer.map(|peer| peer.name.to_owned()),
             peer_value,
             ratio,
@@ -156,6 +157,33 @@ impl Report {
         };
         self.write(&row)?;
         Ok(met)
+    }
+
+    /// A median that was taken elsewhere, of ours or of a peer beside it. A ratio above 1 says that ours is better.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn beside(
+        &mut self,
+        bench: &str,
+        unit: &str,
+        peer: &str,
+        value: f64,
+        ratio: f64,
+        runs: usize,
+    ) -> anyhow::Result<()> {
+        println!("{bench:<48} {peer:<18} {:>12} {unit:<9} {ratio:>6.2}", shown(value));
+        self.write(&Row {
+            bench: bench.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            peer: Some(peer.to_owned()),
+            peer_value: None,
+            ratio: Some(ratio),
+            runs,
+            target: None,
+            met: None,
+        })
     }
 
     fn write(&mut self, row: &Row) -> anyhow::Result<()> {
