@@ -49,11 +49,21 @@
 //! [`Stats::accounted`] counts. An event that is not accepted comes back as a value. A barrier has a before and an after
 //! and nothing between. A wait that could never end because the caller is inside the loop is refused.
 //!
-//! **How it is built.** What waits and what comes next is a pure structure (`store`, of `fifo` and `timers`); `queue` puts
-//! the two locks around it; `event_loop` takes turns, on a thread, as a future or by hand. No user code runs under a
-//! lock.
+//! **How it is built.** `queue` is two locks around a pure structure: producers push under one, the loop takes under the
+//! other and fetches what was pushed all at once. `event_loop` takes turns, on a thread, as a future or by hand, and
+//! reads the time once an event. No user code runs under a lock.
 //!
-//! **What it does not do.** Handlers do not wait: what waits runs elsewhere and comes back as an event. Nothing is
+//! **Does `put` need the lock?** Yes, though the queue would be safe without: it keeps a put from falling between the
+//! steps of a barrier. Without it an event that comes while a barrier tells what it has cleared is lost (nobody tells it and
+//! nobody runs it) or overtakes the barrier. Both are once-in-a-million, and `queue::model` finds each by trying every
+//! order of the steps (`cargo test -p controller-events --features model --lib model`), as it shows that the queue here has
+//! neither. What it takes is a push under an uncontended lock, ten nanoseconds.
+//!
+//! **For those who know Kafka.** [`classic`] has its manager, its 25 events and its 17 states by their own names, and the
+//! example `kafka_controller` plays a controller on it.
+//!
+//! **What it does not do.** Handlers do not wait, unless the loop is an [`AsyncEventLoop`]: what waits runs elsewhere
+//! ([`Cx::spawn_then`]) and comes back as an event. Nothing is
 //! exported: [`Handle`] shows its figures to whoever observes it.
 
 pub mod classic;
