@@ -172,10 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_line_keeps_a_few_chunks_only() {
+    fn k04_an_emptied_line_keeps_less_than_a_tenth_of_its_memory() {
         let mut line = Line::default();
-        (0..100_000).for_each(|n| line.push_back(n));
+        (0..1_000_000_u64).for_each(|n| line.push_back([n; 4]));
+        let peak = line.chunks.len();
         while line.pop_front().is_some() {}
         assert_eq!((line.chunks.len(), line.spare.len()), (0, SPARE));
+        assert!(SPARE * 10 < peak, "{peak} chunks at the peak");
     }
 }

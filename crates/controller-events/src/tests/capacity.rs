@@ -132,13 +132,3 @@ fn a_put_that_waits_for_room_hears_of_the_end() {
     bench.handle.begin_close();
     assert!(matches!(waiting.join().unwrap(), Err(PutError::Closed(_))));
 }
-
-#[test]
-fn k04_a_long_line_runs_to_its_end() {
-    let mut bench = Bench::new();
-    for _ in 0..100_000 {
-        bench.handle.post(bench.ev("x")).unwrap();
-    }
-    assert_eq!(bench.run(), 100_000);
-    bench.is_conserved();
-}

@@ -33,6 +33,13 @@ fn shown(handle: &Handle<Ev>) -> Shown {
     shown
 }
 
+/// The histogram of this name, of any loop.
+pub(super) fn histogram_of(observed: &impl Observe, name: &str) -> HistogramSnapshot {
+    let mut shown = Shown::default();
+    observed.observe(&mut shown);
+    shown.histograms.into_iter().find(|(shown, ..)| shown == name).unwrap().2
+}
+
 pub(super) fn histogram(handle: &Handle<Ev>, name: &str) -> HistogramSnapshot {
     shown(handle).histograms.into_iter().find(|(shown, ..)| shown == name).unwrap().2
 }

@@ -7,6 +7,7 @@ mod barrier;
 mod capacity;
 mod closing;
 mod conservation;
+mod controller_layer;
 mod driven_as_future;
 mod faults;
 mod figures;

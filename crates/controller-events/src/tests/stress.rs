@@ -96,3 +96,16 @@ fn c05_under_many_producers_and_barriers_nothing_is_lost_and_nothing_overtakes()
     assert_eq!((stats.done, stats.preempted), (ran, not_run));
     assert!(stats.is_conserved(), "{stats:?}");
 }
+
+#[test]
+fn k04_a_line_of_a_million_runs_to_its_end() {
+    // How little memory the line keeps then is seen in `queue::line`.
+    let seen: &'static Seen = Box::leak(Box::default());
+    let mut event_loop = EventLoop::new(Checks, LoopOptions::mocked(&MockClock::new()));
+    let handle = event_loop.handle();
+    for _ in 0..1_000_000 {
+        handle.post(Stressed::Put(seen, 0)).unwrap();
+    }
+    assert_eq!((handle.len(), event_loop.run_until_idle(), handle.len()), (1_000_000, 1_000_000, 0));
+    assert!(handle.stats().is_conserved());
+}
