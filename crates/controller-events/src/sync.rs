@@ -1,17 +1,17 @@
 //! The locks and atomics of this crate, and the one way it takes a lock.
 //!
-//! With the feature `model` the queue and the wake-up are built on loom's, whose tests try every order of their steps.
+//! In tests with the feature `model` the queue and the wake-up are built on loom's, whose tests try every order of their steps.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
-#[cfg(feature = "model")]
+#[cfg(all(test, feature = "model"))]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize};
-#[cfg(feature = "model")]
+#[cfg(all(test, feature = "model"))]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(feature = "model"))]
+#[cfg(not(all(test, feature = "model")))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize};
-#[cfg(not(feature = "model"))]
+#[cfg(not(all(test, feature = "model")))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// Takes a lock. No user code ever runs while one of this crate's locks is held, so a poisoned one guards nothing

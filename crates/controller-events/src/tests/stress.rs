@@ -8,7 +8,6 @@ const PRODUCERS: u64 = 4;
 const PUTS: u64 = 500_000;
 const BARRIERS: u64 = 20_000;
 
-#[derive(Default)]
 struct Seen {
     /// The last barrier whose call has returned, and the last that ran or was cleared.
     returned: AtomicU64,
@@ -16,6 +15,18 @@ struct Seen {
     overtakes: AtomicU64,
     ran: AtomicU64,
     not_run: AtomicU64,
+}
+
+impl Seen {
+    const fn new() -> Self {
+        Self {
+            returned: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            overtakes: AtomicU64::new(0),
+            ran: AtomicU64::new(0),
+            not_run: AtomicU64::new(0),
+        }
+    }
 }
 
 enum Stressed {
@@ -68,7 +79,8 @@ impl Processor for Checks {
 
 #[test]
 fn c05_under_many_producers_and_barriers_nothing_is_lost_and_nothing_overtakes() {
-    let seen: &'static Seen = Box::leak(Box::default());
+    static SEEN: Seen = Seen::new();
+    let seen = &SEEN;
     let running = EventLoop::new(Checks, LoopOptions::mocked(&MockClock::new())).start().unwrap();
     let handle = running.handle();
     std::thread::scope(|scope| {
@@ -100,7 +112,8 @@ fn c05_under_many_producers_and_barriers_nothing_is_lost_and_nothing_overtakes()
 #[test]
 fn k04_a_line_of_a_million_runs_to_its_end() {
     // How little memory the line keeps then is seen in `queue::line`.
-    let seen: &'static Seen = Box::leak(Box::default());
+    static SEEN: Seen = Seen::new();
+    let seen = &SEEN;
     let mut event_loop = EventLoop::new(Checks, LoopOptions::mocked(&MockClock::new()));
     let handle = event_loop.handle();
     for _ in 0..1_000_000 {
