@@ -199,16 +199,16 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     /// Everything there is to tell at `now`. Walks over what is held, too.
     #[must_use]
     pub fn report(&self, now: Tick) -> Report {
-        let with_passed = |histogram: &runtime_core::metrics::LocalHistogram| {
-            let mut histogram = histogram.clone();
-            histogram.record_many(0, self.passed);
-            histogram.snapshot()
-        };
+        // What costs nothing to wait is counted, not recorded.
+        let mut latency = self.latency.snapshot();
+        latency.add(0, self.passed);
+        let mut queue_wait = self.queue_wait.snapshot();
+        queue_wait.add(0, self.passed + self.unqueued);
         Report {
             operator: self.options.name().to_owned(),
             figures: self.figures(now),
-            latency: with_passed(&self.latency),
-            queue_wait: with_passed(&self.queue_wait),
+            latency,
+            queue_wait,
             held_watermark: self.held_watermark(now),
         }
     }

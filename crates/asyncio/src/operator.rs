@@ -19,7 +19,7 @@ mod timers;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use runtime_core::metrics::LocalHistogram;
+use runtime_core::metrics::Histogram;
 use runtime_core::{Record, Tick};
 
 pub use admission::{Refused, RefusedReason};
@@ -105,8 +105,10 @@ pub struct AsyncWaitOperator<I, R, E, S: KeySelector<I> = NoKey, P = RetryErrors
     pub(crate) figures: Figures,
     /// Records that have passed without being held.
     pub(crate) passed: u64,
-    pub(crate) latency: LocalHistogram,
-    pub(crate) queue_wait: LocalHistogram,
+    /// Records that were held and started at once.
+    pub(crate) unqueued: u64,
+    pub(crate) latency: Histogram,
+    pub(crate) queue_wait: Histogram,
 }
 
 impl<I, R, E> AsyncWaitOperator<I, R, E> {
@@ -158,8 +160,9 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
             ended: false,
             failed: false,
             passed: 0,
-            latency: LocalHistogram::new(),
-            queue_wait: LocalHistogram::new(),
+            unqueued: 0,
+            latency: Histogram::new(),
+            queue_wait: Histogram::new(),
         }
     }
 

@@ -36,7 +36,7 @@
 
 mod histogram;
 
-pub use histogram::{Histogram, HistogramSnapshot, LocalHistogram};
+pub use histogram::{Histogram, HistogramSnapshot};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -180,7 +180,9 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
     pub(super) fn begin_life(&mut self, slot: u32, now: Tick) {
         let Some(entry) = self.entries.get_mut(slot) else { return };
         if now > entry.first_at {
-            self.queue_wait.record(nanos(now, entry.first_at));
+            self.queue_wait.record_alone(nanos(now, entry.first_at));
+        } else {
+            self.unqueued += 1;
         }
         entry.first_at = now;
         self.figures.in_flight += 1;

@@ -318,7 +318,7 @@ impl<I, R, E, S: KeySelector<I>, P: RetryPredicate<R, E>> AsyncWaitOperator<I, R
         self.budgets.cancel(slot);
         self.figures.in_flight -= 1;
         self.figures.completed_waiting += usize::from(!matches!(entry.state, State::Gone));
-        self.latency.record(nanos(now, entry.first_at));
+        self.latency.record_alone(nanos(now, entry.first_at));
         let place = entry.key;
         let Some(keys) = self.keys.as_mut().filter(|_| place != NONE) else {
             self.queue.ready(slot, &mut self.entries);

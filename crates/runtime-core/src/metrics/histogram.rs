@@ -113,58 +113,6 @@ impl Histogram {
     }
 }
 
-/// The same distribution for one owner: a recording is three plain additions, a fifth of what the shared one costs.
-///
-/// ```
-/// # use runtime_core::metrics::LocalHistogram;
-/// let mut waits = LocalHistogram::new();
-/// waits.record(120);
-/// waits.record_many(0, 1_000);
-/// assert_eq!(waits.snapshot().count(), 1_001);
-/// ```
-#[derive(Debug, Clone)]
-pub struct LocalHistogram {
-    buckets: Box<[u64]>,
-    sum: u64,
-    max: u64,
-}
-
-impl Default for LocalHistogram {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl LocalHistogram {
-    /// An empty histogram.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { buckets: vec![0; BUCKETS].into_boxed_slice(), sum: 0, max: 0 }
-    }
-
-    /// Records one value.
-    pub fn record(&mut self, value: u64) {
-        self.record_many(value, 1);
-    }
-
-    /// Records one value `times` times.
-    pub fn record_many(&mut self, value: u64, times: u64) {
-        if let Some(bucket) = self.buckets.get_mut(bucket_of(value)) {
-            *bucket += times;
-        }
-        self.sum = self.sum.saturating_add(value.saturating_mul(times));
-        if times > 0 {
-            self.max = self.max.max(value);
-        }
-    }
-
-    /// What was recorded so far.
-    #[must_use]
-    pub fn snapshot(&self) -> HistogramSnapshot {
-        HistogramSnapshot::of(self.buckets.iter().copied(), self.sum, self.max)
-    }
-}
-
 /// A histogram at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HistogramSnapshot {
@@ -197,6 +145,14 @@ impl HistogramSnapshot {
     #[must_use]
     pub fn min(&self) -> u64 {
         self.counts.first().map_or(0, |(bucket, _)| bounds_of(*bucket).0)
+    }
+
+    /// Adds a value that was met `times` times elsewhere.
+    pub fn add(&mut self, value: u64, times: u64) {
+        if times > 0 {
+            let sum = value.saturating_mul(times);
+            self.merge(&Self { counts: vec![(bucket_of(value), times)], count: times, sum, max: value });
+        }
     }
 
     /// Adds what another histogram has recorded.
@@ -299,17 +255,6 @@ mod tests {
     }
 
     #[test]
-    fn one_owner_and_many_see_the_same_distribution() {
-        let (shared, mut local) = (Histogram::new(), LocalHistogram::new());
-        for value in [0, 0, 0, 15, 16, 12_345, u64::MAX >> 8] {
-            shared.record(value);
-            local.record(value);
-        }
-        local.record_many(7, 0);
-        assert_eq!(local.snapshot(), shared.snapshot());
-    }
-
-    #[test]
     fn recording_alone_records_the_same() {
         let (shared, alone) = (Histogram::new(), Histogram::new());
         for value in [0, 7, 7, 1_000, 123_456_789] {
@@ -332,6 +277,10 @@ mod tests {
         parts.iter().for_each(|part| merged.merge(&part.snapshot()));
         assert_eq!(merged, whole.snapshot());
         assert_eq!((merged.min(), merged.max()), (0, 998_001));
+        merged.add(0, 0);
+        merged.add(2_000_000, 2);
+        assert_eq!((merged.count(), merged.max()), (1_002, 2_000_000));
+        assert_eq!(merged.sum(), whole.snapshot().sum() + 4_000_000);
     }
 
     #[test]

@@ -57,3 +57,19 @@ fn failures_retries_and_attempts_are_told() {
     let at = runtime_core::Tick::from_millis;
     assert_eq!(attempts, Attempts { count: 2, first_at: at(2), last_at: at(12) });
 }
+
+#[test]
+fn the_wait_for_a_key_is_told_apart_from_the_time_that_calls_take() {
+    let mut driver = Driver::with(Options::keyed().capacity(10), |value| Some(value % 2), on_error);
+    (1..=3).for_each(|value| driver.record(value));
+    driver.tick(40);
+    driver.ok(1, &[1]);
+    driver.tick(50);
+    driver.ok(2, &[2]);
+    driver.ok(3, &[3]);
+    let report = driver.operator.report(driver.now);
+    let told = |h: &runtime_core::metrics::HistogramSnapshot| (h.count(), h.max() / 1_000_000);
+    assert_eq!(told(&report.queue_wait), (3, 40), "3 has waited for 1, 1 and 2 for nobody");
+    assert_eq!(told(&report.latency), (3, 50));
+    assert_eq!(report.latency.sum(), (40 + 50 + 10) * 1_000_000);
+}
