@@ -19,8 +19,9 @@ use crate::options::FailurePolicy;
 use crate::output::{Attempts, Outcome, Output};
 use crate::retry::RetryPredicate;
 
-/// How many results are handed out, and inputs taken in, between two looks at clock, inbox and timers. Long enough that
-/// the looks cost little, short enough that freed places are soon taken again.
+/// How many inputs are taken in between two looks at clock, inbox and timers, and half as many as results are handed out.
+/// Long enough that the looks cost little, short enough that freed places are soon taken again; and since more may leave
+/// than comes in, results do not pile up behind a source that always has more.
 const RUN: usize = 64;
 
 /// The same while nothing is held, so that there is nothing to look after but the clock.
@@ -67,6 +68,7 @@ where
         {
             match input {
                 Some(input) => {
+                    self.run -= 1;
                     if let Some(item) = self.offer(input, timing, &Cell::new(None)) {
                         return Poll::Ready(Some(item));
                     }
@@ -91,14 +93,11 @@ where
             self.calls.close();
             return Poll::Ready(None);
         }
-        if self.run > 0 {
-            if let Some(item) = self.next_item() {
-                self.run -= 1;
-                return Poll::Ready(Some(item));
-            }
-            if let Poll::Ready(Some(item)) = self.take_in(source, timing, cx) {
-                return Poll::Ready(Some(item));
-            }
+        if self.run > 0
+            && let Some(item) = self.next_item()
+        {
+            self.run -= 1;
+            return Poll::Ready(Some(item));
         }
         self.turn(source, timing, cx)
     }
@@ -126,11 +125,9 @@ where
             self.operator.advance(now);
             self.carry_out(timing);
             // A small operator is looked after more often: its places must not stand empty meanwhile.
-            self.run = RUN.min(self.operator.options().capacity().max(2) / 2);
-            if self.operator.is_empty() {
-                self.run = EMPTY_RUN;
-            }
-            let (passed, source_waits) = match self.take_in(source, timing, cx) {
+            let take = RUN.min(self.operator.options().capacity().div_ceil(2));
+            self.run = if self.operator.is_empty() { EMPTY_RUN } else { 2 * take };
+            let (passed, source_waits) = match self.take_in(take, source, timing, cx) {
                 Poll::Ready(passed) => (passed, false),
                 Poll::Pending => (None, true),
             };
@@ -167,20 +164,19 @@ where
         }
     }
 
-    /// Takes inputs in while there is room, as far as this run goes. Gives the item of one that has passed; pending when
+    /// Takes at most so many inputs in while there is room. Gives the item of one that has passed; pending when
     /// the source has to wake the consumer.
     fn take_in<St: Stream<Item = I>>(
         &mut self,
+        at_most: usize,
         source: &mut Option<Pin<Box<St>>>,
         timing: &Timing,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Item<I, C>>> {
         // One look at the clock serves all inputs of a poll.
         let looked_at = Cell::new(None);
-        while self.run > 0
-            && self.operator.is_available()
-            && let Some(polled) = source
-        {
+        for _ in 0..at_most {
+            let Some(polled) = source.as_mut().filter(|_| self.operator.is_available()) else { break };
             match ready!(polled.as_mut().poll_next(cx)) {
                 Some(input) => {
                     if let Some(item) = self.offer(input, timing, &looked_at) {
@@ -204,7 +200,6 @@ where
                 now
             })
         };
-        self.run -= 1;
         let Self { operator, calls, inbox, first_limit, .. } = self;
         let (limit, scope) = (*first_limit, operator.options().idempotency_scope());
         let offered = operator.offer(Record::new(input), now, |input, entry| {
