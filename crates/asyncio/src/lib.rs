@@ -192,6 +192,8 @@ mod figures;
 mod function;
 mod inbox;
 mod key;
+#[doc(hidden)]
+pub mod measured;
 mod operator;
 mod options;
 mod output;

@@ -3,15 +3,14 @@
 use std::convert::Infallible;
 use std::future::{Future, ready};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
+use asyncio::measured::ElementQueue;
 use asyncio::{
-    AsyncWaitExt, AsyncWaitOperator, CallbackCalls, EntryId, FunctionContext, NoKey, Options, OptionsError,
-    Outcome, Output, ResultFuture, RetryErrors, callback,
+    AsyncWaitExt, AsyncWaitOperator, CallbackCalls, FunctionContext, Options, OptionsError, ResultFuture,
+    RetryErrors, callback,
 };
 use futures::{FutureExt, Stream, StreamExt, stream};
-use runtime_core::{Record, Tick};
 use tokio::sync::oneshot;
 
 use crate::Failure;
@@ -147,52 +146,37 @@ async fn callbacks(
     Ok(())
 }
 
-fn value(output: Output<u64, u64, Infallible>) -> u64 {
-    match output {
-        Output::Record { outcome: Outcome::Completed(value), .. } => value,
-        _ => LOST,
-    }
-}
-
-/// The element queue alone: no timeout, no other thread, no stream.
-pub(crate) struct Queue(AsyncWaitOperator<u64, u64, Infallible, NoKey, RetryErrors>);
+/// The element queue alone: no operator around it, no other thread, no stream.
+pub(crate) struct Queue(ElementQueue<u64, u64>);
 
 /// By what an element is completed.
-pub(crate) type Name = EntryId;
+pub(crate) type Name = u32;
 
 impl Queue {
-    /// With room for `capacity` elements.
-    pub(crate) fn new(order: Order, capacity: usize) -> Result<Self, Failure> {
-        Ok(Self(AsyncWaitOperator::with(options(order, capacity, None)?, NoKey, RetryErrors)))
+    /// An empty one.
+    pub(crate) fn new(order: Order) -> Self {
+        Self(ElementQueue::new(match order {
+            Order::Ordered => asyncio::Order::Ordered,
+            Order::Unordered => asyncio::Order::Unordered,
+            Order::Keyed => asyncio::Order::Keyed,
+        }))
     }
 
     /// Puts an element at the end.
     #[inline]
-    pub(crate) fn put(&mut self, value: u64) -> Result<Name, Failure> {
-        let mut name = None;
-        let offered = self.0.offer(
-            Record::new(value),
-            || Tick::ZERO,
-            |_, entry| {
-                name = Some(entry);
-                Poll::Pending
-            },
-        );
-        match (offered, name) {
-            (Ok(_), Some(name)) => Ok(name),
-            _ => Err("the element did not start".into()),
-        }
+    pub(crate) fn put(&mut self, value: u64) -> Name {
+        self.0.put(value)
     }
 
     /// Completes one.
     #[inline]
     pub(crate) fn complete(&mut self, name: Name, value: u64) {
-        self.0.complete(name, 1, Ok(value), Tick::ZERO);
+        self.0.complete(name, value);
     }
 
     /// Takes out what may leave next.
     #[inline]
     pub(crate) fn emit(&mut self) -> Option<u64> {
-        self.0.next_output().map(value)
+        self.0.emit()
     }
 }

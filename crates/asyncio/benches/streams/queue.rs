@@ -18,7 +18,7 @@ pub(crate) fn measure(args: &[&str]) -> Result<String, Failure> {
     };
     let capacity: usize = in_flight.parse()?;
     let mut run = Run {
-        queue: Queue::new(order.parse::<Order>()?, capacity)?,
+        queue: Queue::new(order.parse::<Order>()?),
         names: Vec::with_capacity(capacity),
         // Whole fillings.
         elements: elements.parse::<u64>()?.div_ceil(capacity as u64) * capacity as u64,
@@ -71,16 +71,15 @@ impl Run {
         }
     }
 
-    fn fill(&mut self, first: u64) -> Result<(), Failure> {
+    fn fill(&mut self, first: u64) {
         self.names.clear();
         for value in first..first + self.capacity as u64 {
-            self.names.push(self.queue.put(value)?);
+            self.names.push(self.queue.put(value));
         }
-        Ok(())
     }
 
     fn oldest_first(&mut self) -> Result<(), Failure> {
-        self.fill(0)?;
+        self.fill(0);
         let (mut oldest, mut next) = (0, self.capacity as u64);
         for value in 0..self.elements {
             let Some(place) = self.names.get_mut(oldest) else { return Err("no such place".into()) };
@@ -91,7 +90,7 @@ impl Run {
                 self.sum = self.sum.wrapping_add(value);
             }
             if next < self.elements {
-                *place = self.queue.put(next)?;
+                *place = self.queue.put(next);
                 next += 1;
             }
             oldest += 1;
@@ -104,7 +103,7 @@ impl Run {
 
     fn newest_first(&mut self) -> Result<(), Failure> {
         for first in (0..self.elements).step_by(self.capacity) {
-            self.fill(first)?;
+            self.fill(first);
             let mut value = first + self.capacity as u64;
             while let Some(name) = self.names.pop() {
                 value -= 1;
@@ -118,7 +117,7 @@ impl Run {
 
     fn in_order_of(&mut self, places: &[usize]) -> Result<(), Failure> {
         for first in (0..self.elements).step_by(self.capacity) {
-            self.fill(first)?;
+            self.fill(first);
             for place in places {
                 let Some(name) = self.names.get(*place) else { return Err("no such place".into()) };
                 self.queue.complete(*name, first + *place as u64);
