@@ -197,11 +197,8 @@ impl EnrichStep {
                 self.complete(entry, attempt, outcome, false, cx);
             }
             Ok(Called::Pending(call)) => {
-                let guarded = AssertUnwindSafe(call)
-                    .catch_unwind()
-                    .map(|outcome| outcome.unwrap_or_else(|panic| Err(panicked(&*panic))))
-                    .map(|outcome| outcome.map(Asked::made).map_err(Asked::made));
-                self.running.spawn(&self.io, &mut self.inbox, entry, attempt, guarded);
+                let asked = call.map(|outcome| outcome.map(Asked::made).map_err(Asked::made));
+                self.running.spawn(&self.io, &mut self.inbox, entry, attempt, asked);
             }
             Err(panic) => self.complete(entry, attempt, Err(panicked(&*panic)), true, cx),
         }
