@@ -173,13 +173,7 @@ impl<I, R, E, S: KeySelector<I>, P> AsyncWaitOperator<I, R, E, S, P> {
         if !self.parked.is_empty() && self.has_place() {
             return Some(self.now);
         }
-        while self
-            .retries
-            .peek()
-            .is_some_and(|&Reverse((_, sequence, slot))| !self.pauses(EntryId { sequence, slot }))
-        {
-            self.retries.pop();
-        }
+        // Those here end before the budgets of their records, so each record among them still pauses.
         let retry = self.retries.peek().map(|&Reverse((due, ..))| due);
         [self.budgets.first(), self.attempt_limits.first(), retry].into_iter().flatten().min()
     }
