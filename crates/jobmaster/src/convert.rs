@@ -28,7 +28,7 @@ pub(crate) fn update_in(update: v1::TaskStateUpdate) -> Result<TaskUpdate, RpcEr
         error: update.error,
         unrecoverable: update.unrecoverable,
         figures: update.figures,
-        staged: update.staged,
+        staged: update.last.map(|last| last.staged).unwrap_or_default(),
     })
 }
 
@@ -40,6 +40,7 @@ pub(crate) fn split_out(split: &FileSplit) -> Result<v1::FileSplit, String> {
         start: split.start,
         end: split.end.unwrap_or(TO_THE_END),
         gzip: split.gzip,
+        resume: None,
     })
 }
 

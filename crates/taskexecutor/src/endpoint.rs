@@ -94,6 +94,10 @@ impl TaskExecutorGateway for Endpoint {
         self.ask(|reply| TeEvent::CancelTask(request, reply)).await
     }
 
+    async fn trigger_checkpoint(&self, request: v1::TriggerCheckpointRequest) -> Result<v1::Ack, RpcError> {
+        self.ask(|reply| TeEvent::TriggerCheckpoint(request, reply)).await
+    }
+
     async fn heartbeat_from_resource_manager(
         &self,
         request: v1::HeartbeatToTaskExecutorRequest,

@@ -25,6 +25,7 @@ pub(crate) enum TeEvent {
     FreeSlot(v1::FreeSlotRequest, Answer<v1::Ack>),
     Submit(Box<Prepared>, Answer<v1::Ack>),
     CancelTask(v1::CancelTaskRequest, Answer<v1::Ack>),
+    TriggerCheckpoint(v1::TriggerCheckpointRequest, Answer<v1::Ack>),
     /// First step of the registration done; the second takes what the slots are.
     ResourceManagerRegistered(Life, Registered, Reply<v1::SlotReport>),
     ResourceManagerConnected(Life, UnboundedSender<v1::TaskExecutorToResourceManager>),
@@ -130,7 +131,7 @@ impl Event for TeEvent {
             | Self::Offered(..)
             | Self::OfferAgain(_)
             | Self::SlotTimeout => TeState::Slots,
-            Self::Submit(..) | Self::CancelTask(..) => TeState::Deployment,
+            Self::Submit(..) | Self::CancelTask(..) | Self::TriggerCheckpoint(..) => TeState::Deployment,
             Self::Task(_) | Self::Figures => TeState::TaskUpdate,
             Self::Begin
             | Self::ResourceManagerRegistered(..)
@@ -161,6 +162,7 @@ impl Event for TeEvent {
             Self::FreeSlot(..) => "FreeSlot",
             Self::Submit(..) => "Submit",
             Self::CancelTask(..) => "CancelTask",
+            Self::TriggerCheckpoint(..) => "TriggerCheckpoint",
             Self::ResourceManagerRegistered(..) => "ResourceManagerRegistered",
             Self::ResourceManagerConnected(..) => "ResourceManagerConnected",
             Self::ResourceManagerSays(..) => "ResourceManagerSays",

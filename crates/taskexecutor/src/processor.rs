@@ -159,6 +159,7 @@ impl TaskExecutorProcessor {
             TeEvent::FreeSlot(request, reply) => reply.send(self.free_slot(&request)),
             TeEvent::Submit(prepared, reply) => reply.send(self.submit_task(*prepared, events)),
             TeEvent::CancelTask(request, reply) => reply.send(self.cancel_task(&request)),
+            TeEvent::TriggerCheckpoint(request, reply) => reply.send(self.trigger_checkpoint(&request)),
             TeEvent::ResourceManagerRegistered(life, registered, reply) => {
                 self.resource_manager_registered(life, &registered, reply);
             }

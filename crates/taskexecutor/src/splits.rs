@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use connectors::source::file::FileSplit;
+use connectors::source::file::{FileSplit, Position};
 use runtime_core::{AttemptId, Clock};
 use wire::{JobMasterGateway, RpcError, RpcErrorKind, v1};
 
@@ -76,6 +76,7 @@ fn next_split(reply: v1::RequestNextInputSplitReply) -> NextSplit {
         start: split.start,
         end: (split.end != TO_THE_END).then_some(split.end),
         gzip: split.gzip,
+        resume: split.resume.map(|at| Position { offset: at.offset, line: at.line }),
     });
     NextSplit { split, max_rate: (reply.max_rate > 0.0).then_some(reply.max_rate) }
 }
@@ -86,7 +87,8 @@ mod tests {
 
     #[test]
     fn an_open_end_and_no_limit_travel_as_values_of_their_own() {
-        let split = v1::FileSplit { id: 3, path: "/a".into(), start: 7, end: u64::MAX, gzip: false };
+        let split =
+            v1::FileSplit { id: 3, path: "/a".into(), start: 7, end: u64::MAX, gzip: false, resume: None };
         let next = next_split(v1::RequestNextInputSplitReply { split: Some(split), max_rate: 0.0 });
         let split = next.split.unwrap();
         assert_eq!((split.id, split.start, split.end), (3, 7, None));

@@ -74,8 +74,14 @@ struct Table {
 
 impl Table {
     fn load(file: &Path, key: &str, length: u64) -> Result<Self, TableError> {
-        let split =
-            FileSplit { id: 0, path: file.to_path_buf(), start: 0, end: Some(length), gzip: is_gzip(file) };
+        let split = FileSplit {
+            id: 0,
+            path: file.to_path_buf(),
+            start: 0,
+            end: Some(length),
+            gzip: is_gzip(file),
+            resume: None,
+        };
         let mut reader = SplitReader::open(&split, MAX_ROW)?;
         let mut table = Self::default();
         while let Some(read) = reader.next()? {

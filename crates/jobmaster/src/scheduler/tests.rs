@@ -83,7 +83,7 @@ impl Driver {
         at: u64,
     ) {
         let staged = if state == ExecutionState::Finished && attempt.vertex.0 == 1 {
-            vec![v1::StagedFile { staged_path: "s".into(), final_path: "f".into(), length: 1 }]
+            vec![v1::StagedFile { staged_path: "s".into(), final_path: "f".into(), length: 1, offset: None }]
         } else {
             Vec::new()
         };

@@ -94,6 +94,14 @@ impl TaskExecutorProcessor {
         Ok(Self::ack())
     }
 
+    /// A checkpoint has begun: every task that is to take part is told.
+    pub(super) fn trigger_checkpoint(
+        &mut self,
+        _request: &v1::TriggerCheckpointRequest,
+    ) -> Result<v1::Ack, RpcError> {
+        Err(RpcError::application("this task executor takes no checkpoints"))
+    }
+
     /// What has become of a task is told to its job master; with its end the slot loses it.
     pub(super) fn task_event(&mut self, event: TaskEvent) {
         let attempt = event.attempt;
@@ -151,7 +159,10 @@ fn state_update(event: TaskEvent, task: &Task) -> v1::TaskStateUpdate {
         error,
         unrecoverable: event.unrecoverable,
         figures: Some(event.figures),
-        staged: event.staged.iter().map(staged_out).collect(),
+        last: (event.state == TaskState::Finished).then(|| v1::TaskSnapshot {
+            staged: event.staged.iter().map(staged_out).collect(),
+            ..v1::TaskSnapshot::default()
+        }),
     }
 }
 
@@ -171,5 +182,6 @@ fn staged_out(staged: &StagedFile) -> v1::StagedFile {
         staged_path: staged.staged_path.to_string_lossy().into_owned(),
         final_path: staged.final_path.to_string_lossy().into_owned(),
         length: staged.length,
+        offset: None,
     }
 }

@@ -16,13 +16,13 @@ async fn a_task_runs_once_and_stays_deployed_until_its_end_is_acknowledged() {
     assert_eq!(cluster.states(), [(1, 0, "INITIALIZING"), (2, 0, "RUNNING")]);
     // The source has asked and was not answered; it asks again with the same number.
     let path = cluster.dir.path().join("in.jsonl").display().to_string();
-    let split = v1::FileSplit { id: 0, path, start: 0, end: u64::MAX, gzip: false };
+    let split = v1::FileSplit { id: 0, path, start: 0, end: u64::MAX, gzip: false, resume: None };
     cluster.jm.splits.lock().unwrap().extend([Some(split), None]);
     secs(7).await;
     let (number, last) = cluster.updates().pop().unwrap();
     assert_eq!(last.state(), v1::TaskState::Finished, "{last:?}");
     assert_eq!(last.figures.as_ref().map(|f| (f.records_in, f.records_out)), Some((2, 2)));
-    assert_eq!(last.staged.len(), 1);
+    assert_eq!(last.last.as_ref().unwrap().staged.len(), 1);
     cluster.job_master_beats(&[1]).await.unwrap();
     assert_eq!(*cluster.jm.deployed.lock().unwrap(), [attempt(0)], "its end may be under way");
     cluster.acknowledge(number);

@@ -32,7 +32,7 @@ impl Rows {
     /// The file cannot be read, a line is no object or lacks the key, or two rows have the same key.
     pub fn load(file: &Path, key: &str) -> Result<Self, LookupError> {
         let gzip = file.extension().is_some_and(|extension| extension == "gz");
-        let split = FileSplit { id: 0, path: file.to_path_buf(), start: 0, end: None, gzip };
+        let split = FileSplit { id: 0, path: file.to_path_buf(), start: 0, end: None, gzip, resume: None };
         let mut reader = SplitReader::open(&split, MAX_ROW)?;
         let mut rows = Self::default();
         while let Some(read) = reader.next()? {

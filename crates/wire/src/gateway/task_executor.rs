@@ -20,6 +20,8 @@ gateway! {
         submit_task(SubmitTaskRequest) -> Ack;
         /// Cancels an attempt.
         cancel_task(CancelTaskRequest) -> Ack;
+        /// Says that a checkpoint has begun.
+        trigger_checkpoint(TriggerCheckpointRequest) -> Ack;
         /// The resource manager's heartbeat.
         heartbeat_from_resource_manager(HeartbeatToTaskExecutorRequest) -> Ack;
         /// A job master's heartbeat, with the slots that it holds here.

@@ -631,12 +631,28 @@ pub struct FileSplit {
     pub end: u64,
     #[prost(bool, tag = "5")]
     pub gzip: bool,
+    /// Where to read on; absent: from its first line.
+    #[prost(message, optional, tag = "6")]
+    pub resume: ::core::option::Option<ReadPosition>,
+}
+/// Where the next line of a split begins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadPosition {
+    /// In bytes from the start of the unpacked file.
+    #[prost(uint64, tag = "1")]
+    pub offset: u64,
+    /// Counted as in Origin.line.
+    #[prost(uint64, tag = "2")]
+    pub line: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskExecutorToJobMaster {
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    #[prost(oneof = "task_executor_to_job_master::Message", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(
+        oneof = "task_executor_to_job_master::Message",
+        tags = "2, 3, 4, 5, 6, 7, 8, 9"
+    )]
     pub message: ::core::option::Option<task_executor_to_job_master::Message>,
 }
 /// Nested message and enum types in `TaskExecutorToJobMaster`.
@@ -655,6 +671,10 @@ pub mod task_executor_to_job_master {
         Disconnect(super::Disconnect),
         #[prost(message, tag = "7")]
         Ack(super::StreamAck),
+        #[prost(message, tag = "8")]
+        CheckpointAcknowledged(super::CheckpointAcknowledged),
+        #[prost(message, tag = "9")]
+        CheckpointDeclined(super::CheckpointDeclined),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -681,9 +701,10 @@ pub struct TaskStateUpdate {
     /// With a terminal state: the attempt's last figures.
     #[prost(message, optional, tag = "5")]
     pub figures: ::core::option::Option<Figures>,
-    /// With FINISHED: what the attempt's sink has staged, to be made visible when the job ends.
-    #[prost(message, repeated, tag = "6")]
-    pub staged: ::prost::alloc::vec::Vec<StagedFile>,
+    /// With FINISHED: the attempt's last state, which is part of every later checkpoint. What its sink has staged is made
+    /// visible with the next checkpoint, or when the job ends.
+    #[prost(message, optional, tag = "6")]
+    pub last: ::core::option::Option<TaskSnapshot>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StagedFile {
@@ -693,6 +714,89 @@ pub struct StagedFile {
     pub final_path: ::prost::alloc::string::String,
     #[prost(uint64, tag = "3")]
     pub length: u64,
+    /// Present: it is to be appended to the target at this offset. Absent: it becomes the target by a new name.
+    #[prost(uint64, optional, tag = "4")]
+    pub offset: ::core::option::Option<u64>,
+}
+/// The attempt's part of a checkpoint is written.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckpointAcknowledged {
+    #[prost(message, optional, tag = "1")]
+    pub attempt: ::core::option::Option<AttemptId>,
+    #[prost(uint64, tag = "2")]
+    pub checkpoint: u64,
+    #[prost(message, optional, tag = "3")]
+    pub snapshot: ::core::option::Option<TaskSnapshot>,
+}
+/// The attempt cannot take part in a checkpoint.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckpointDeclined {
+    #[prost(message, optional, tag = "1")]
+    pub attempt: ::core::option::Option<AttemptId>,
+    #[prost(uint64, tag = "2")]
+    pub checkpoint: u64,
+    /// One sentence naming place and cause.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
+}
+/// What one subtask adds to a checkpoint.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TaskSnapshot {
+    /// What its steps hold, as `OperatorStates`; absent where that is nothing.
+    #[prost(message, optional, tag = "1")]
+    pub state: ::core::option::Option<StateHandle>,
+    /// What its sink has staged and does not know to be visible, in order. Those of earlier checkpoints that were never
+    /// confirmed are among them.
+    #[prost(message, repeated, tag = "2")]
+    pub staged: ::prost::alloc::vec::Vec<StagedFile>,
+    /// Of a sink into a single file: the length of the target once all of that is appended.
+    #[prost(uint64, tag = "3")]
+    pub committed_length: u64,
+    /// Of a source.
+    #[prost(message, optional, tag = "4")]
+    pub source: ::core::option::Option<SourceProgress>,
+    /// What the attempt had counted at the barrier.
+    #[prost(message, optional, tag = "5")]
+    pub figures: ::core::option::Option<Figures>,
+}
+/// State that is stored, or small enough to travel.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StateHandle {
+    #[prost(uint64, tag = "3")]
+    pub length: u64,
+    /// xxh3-64 of the bytes.
+    #[prost(fixed64, tag = "4")]
+    pub checksum: u64,
+    #[prost(oneof = "state_handle::Place", tags = "1, 2")]
+    pub place: ::core::option::Option<state_handle::Place>,
+}
+/// Nested message and enum types in `StateHandle`.
+pub mod state_handle {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Place {
+        #[prost(bytes, tag = "1")]
+        Inline(::prost::bytes::Bytes),
+        /// The name of an object in the checkpoint store.
+        #[prost(string, tag = "2")]
+        Object(::prost::alloc::string::String),
+    }
+}
+/// How far an attempt of a source has got.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SourceProgress {
+    /// The splits that the attempt has read to their end.
+    #[prost(uint32, repeated, tag = "1")]
+    pub finished: ::prost::alloc::vec::Vec<u32>,
+    /// The split that it reads.
+    #[prost(message, optional, tag = "2")]
+    pub reading: ::core::option::Option<SplitPosition>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SplitPosition {
+    #[prost(uint32, tag = "1")]
+    pub split: u32,
+    #[prost(message, optional, tag = "2")]
+    pub position: ::core::option::Option<ReadPosition>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskFigures {
@@ -773,7 +877,7 @@ pub struct FailSlot {
 pub struct JobMasterToTaskExecutor {
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    #[prost(oneof = "job_master_to_task_executor::Message", tags = "2, 3")]
+    #[prost(oneof = "job_master_to_task_executor::Message", tags = "2, 3, 4, 5")]
     pub message: ::core::option::Option<job_master_to_task_executor::Message>,
 }
 /// Nested message and enum types in `JobMasterToTaskExecutor`.
@@ -784,7 +888,26 @@ pub mod job_master_to_task_executor {
         Ack(super::StreamAck),
         #[prost(message, tag = "3")]
         Disconnect(super::Disconnect),
+        #[prost(message, tag = "4")]
+        CheckpointConfirmed(super::CheckpointConfirmed),
+        #[prost(message, tag = "5")]
+        CheckpointAborted(super::CheckpointAborted),
     }
+}
+/// The checkpoint is complete and its output is visible, and with it that of all earlier ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckpointConfirmed {
+    #[prost(uint64, tag = "1")]
+    pub checkpoint: u64,
+}
+/// The checkpoint is given up; its barriers and what was written for it mean nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckpointAborted {
+    #[prost(uint64, tag = "1")]
+    pub checkpoint: u64,
+    /// 0: there is none.
+    #[prost(uint64, tag = "2")]
+    pub latest_completed: u64,
 }
 /// The attempts that the task executor runs in active slots of this job.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1535,6 +1658,80 @@ pub mod job_master_server {
     impl<T> tonic::server::NamedService for JobMasterServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
+}
+/// The state of one subtask's steps.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OperatorStates {
+    #[prost(message, repeated, tag = "1")]
+    pub operators: ::prost::alloc::vec::Vec<OperatorState>,
+}
+/// The state of one step.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorState {
+    /// The step's name, by which it is found again.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What the asynchronous operator holds, in its own encoding; the values in it are `RecordElement`s without a timestamp.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub held: ::prost::bytes::Bytes,
+}
+/// All of a checkpoint but the states that are objects of their own.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckpointMetadata {
+    #[prost(uint64, tag = "1")]
+    pub checkpoint: u64,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub job_id: ::prost::bytes::Bytes,
+    /// The job that first read the records.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub origin_job_id: ::prost::bytes::Bytes,
+    #[prost(string, tag = "4")]
+    pub job_name: ::prost::alloc::string::String,
+    /// Milliseconds since 1970.
+    #[prost(int64, tag = "5")]
+    pub begun_at: i64,
+    #[prost(int64, tag = "6")]
+    pub completed_at: i64,
+    #[prost(uint32, tag = "7")]
+    pub max_parallelism: u32,
+    /// The checked job file as JSON.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub job_file: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "9")]
+    pub vertices: ::prost::alloc::vec::Vec<VertexSnapshot>,
+    /// Every split of the input, in order.
+    #[prost(message, repeated, tag = "10")]
+    pub splits: ::prost::alloc::vec::Vec<FileSplit>,
+    /// The splits that are read to their end, by id, those of earlier attempts included.
+    #[prost(uint32, repeated, tag = "11")]
+    pub finished_splits: ::prost::alloc::vec::Vec<u32>,
+    /// What the job had counted, attempts that ended before the checkpoint included.
+    #[prost(message, optional, tag = "12")]
+    pub figures: ::core::option::Option<Figures>,
+    #[prost(bool, tag = "13")]
+    pub savepoint: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct VertexSnapshot {
+    #[prost(uint32, tag = "1")]
+    pub vertex: u32,
+    /// The names of its operators.
+    #[prost(string, repeated, tag = "2")]
+    pub operators: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint32, tag = "3")]
+    pub parallelism: u32,
+    #[prost(message, repeated, tag = "4")]
+    pub subtasks: ::prost::alloc::vec::Vec<SubtaskSnapshot>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SubtaskSnapshot {
+    #[prost(uint32, tag = "1")]
+    pub subtask: u32,
+    /// Whether it had come to the end of its input.
+    #[prost(bool, tag = "2")]
+    pub finished: bool,
+    #[prost(message, optional, tag = "3")]
+    pub snapshot: ::core::option::Option<TaskSnapshot>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RegisterTaskExecutorRequest {
@@ -2757,6 +2954,43 @@ pub struct SubmitTaskRequest {
     pub inputs: ::prost::alloc::vec::Vec<InputGate>,
     #[prost(message, repeated, tag = "7")]
     pub outputs: ::prost::alloc::vec::Vec<OutputGate>,
+    /// Absent: the task begins with nothing.
+    #[prost(message, optional, tag = "8")]
+    pub restore: ::core::option::Option<RestoredState>,
+}
+/// What a task begins with. After a change of parallelism it is given the parts of several subtasks and takes of them what
+/// is its own by key group.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RestoredState {
+    #[prost(uint64, tag = "1")]
+    pub checkpoint: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub subtasks: ::prost::alloc::vec::Vec<RestoredSubtask>,
+}
+/// A subtask's part of a checkpoint, less what concerns only the job master.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RestoredSubtask {
+    #[prost(uint32, tag = "1")]
+    pub subtask: u32,
+    #[prost(message, optional, tag = "2")]
+    pub state: ::core::option::Option<StateHandle>,
+    #[prost(uint64, tag = "3")]
+    pub committed_length: u64,
+}
+/// A checkpoint has begun. It is said to every task, not only to sources: one whose steps are full takes in what waits
+/// before the barrier.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TriggerCheckpointRequest {
+    #[prost(message, optional, tag = "1")]
+    pub fence: ::core::option::Option<Fence>,
+    /// Those of the receiver that are to take part. One that has ended meanwhile is no error; one that is not known is.
+    #[prost(message, repeated, tag = "2")]
+    pub attempts: ::prost::alloc::vec::Vec<AttemptId>,
+    #[prost(uint64, tag = "3")]
+    pub checkpoint: u64,
+    /// Milliseconds since 1970.
+    #[prost(int64, tag = "4")]
+    pub begun_at: i64,
 }
 /// An edge that comes in: one channel from each subtask upstream.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2978,6 +3212,29 @@ pub mod task_executor_client {
                 .insert(GrpcMethod::new("tidegate.v1.TaskExecutor", "CancelTask"));
             self.inner.unary(req, path, codec).await
         }
+        pub async fn trigger_checkpoint(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TriggerCheckpointRequest>,
+        ) -> std::result::Result<tonic::Response<super::Ack>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tidegate.v1.TaskExecutor/TriggerCheckpoint",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("tidegate.v1.TaskExecutor", "TriggerCheckpoint"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         pub async fn heartbeat_from_resource_manager(
             &mut self,
             request: impl tonic::IntoRequest<super::HeartbeatToTaskExecutorRequest>,
@@ -3062,6 +3319,10 @@ pub mod task_executor_server {
         async fn cancel_task(
             &self,
             request: tonic::Request<super::CancelTaskRequest>,
+        ) -> std::result::Result<tonic::Response<super::Ack>, tonic::Status>;
+        async fn trigger_checkpoint(
+            &self,
+            request: tonic::Request<super::TriggerCheckpointRequest>,
         ) -> std::result::Result<tonic::Response<super::Ack>, tonic::Status>;
         async fn heartbeat_from_resource_manager(
             &self,
@@ -3313,6 +3574,52 @@ pub mod task_executor_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CancelTaskSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tidegate.v1.TaskExecutor/TriggerCheckpoint" => {
+                    #[allow(non_camel_case_types)]
+                    struct TriggerCheckpointSvc<T: TaskExecutor>(pub Arc<T>);
+                    impl<
+                        T: TaskExecutor,
+                    > tonic::server::UnaryService<super::TriggerCheckpointRequest>
+                    for TriggerCheckpointSvc<T> {
+                        type Response = super::Ack;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TriggerCheckpointRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as TaskExecutor>::trigger_checkpoint(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TriggerCheckpointSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

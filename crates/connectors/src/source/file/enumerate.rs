@@ -34,7 +34,7 @@ pub fn enumerate(options: &FileSourceOptions, parallelism: u32) -> Result<Vec<Fi
         loop {
             let end = start.saturating_add(step).min(length);
             let id = u32::try_from(splits.len()).unwrap_or(u32::MAX);
-            splits.push(FileSplit { id, path: path.clone(), start, end: Some(end), gzip });
+            splits.push(FileSplit { id, path: path.clone(), start, end: Some(end), gzip, resume: None });
             start = end;
             if start >= length {
                 break;

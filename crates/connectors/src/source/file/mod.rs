@@ -38,6 +38,8 @@ pub struct FileSplit {
     pub end: Option<u64>,
     /// Whether the file is to be unpacked. Such a file is one split.
     pub gzip: bool,
+    /// Where to read on; `None`: from its first line.
+    pub resume: Option<Position>,
 }
 
 /// Input cannot be listed or read. Nothing was changed.

@@ -59,6 +59,13 @@ impl v1::task_executor_server::TaskExecutor for Stranger {
         Err(Status::unimplemented(""))
     }
 
+    async fn trigger_checkpoint(
+        &self,
+        _: Request<v1::TriggerCheckpointRequest>,
+    ) -> Result<Response<v1::Ack>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
     async fn heartbeat_from_resource_manager(
         &self,
         _: Request<v1::HeartbeatToTaskExecutorRequest>,

@@ -20,7 +20,7 @@ fn file_of(bytes: &[u8]) -> NamedTempFile {
 }
 
 fn split_of(path: &Path, start: u64, end: u64, gzip: bool) -> FileSplit {
-    FileSplit { id: 0, path: path.to_path_buf(), start, end: Some(end), gzip }
+    FileSplit { id: 0, path: path.to_path_buf(), start, end: Some(end), gzip, resume: None }
 }
 
 fn whole(file: &NamedTempFile, gzip: bool) -> FileSplit {
