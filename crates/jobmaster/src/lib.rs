@@ -8,6 +8,7 @@
 //! - [`server`] is the process.
 
 mod convert;
+pub mod checkpoint;
 pub mod counts;
 pub mod dispatcher;
 mod endpoint;
