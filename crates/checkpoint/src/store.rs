@@ -69,6 +69,16 @@ pub trait CheckpointStore: Send + Sync + fmt::Debug {
     ///
     /// [`StoreError::Failed`].
     fn remove(&self, name: &str) -> Result<(), StoreError>;
+
+    /// Removes all objects below a folder, and what writes that were cut off have left there. It may stop in the middle;
+    /// then it is repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`].
+    fn remove_all(&self, folder: &str) -> Result<(), StoreError> {
+        self.list(folder)?.iter().try_for_each(|name| self.remove(name))
+    }
 }
 
 /// Opens stores by their URL. A role is given one: a simulation's keeps its objects in memory.

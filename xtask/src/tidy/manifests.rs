@@ -1,7 +1,7 @@
 //! Manifests: which crate may depend on which, and where versions stand.
 //!
 //! The directions are those of the map: `runtime-core`, then the three libraries, then `wire` and `job`, then
-//! `connectors` and `entrypoint`, then the roles, then the command line. Only ordinary dependencies count: examples
+//! `connectors`, `entrypoint` and `checkpoint`, then the roles, then the command line. Only ordinary dependencies count: examples
 //! and tests may use a sibling.
 
 use anyhow::{Context as _, bail};
@@ -13,8 +13,17 @@ use crate::workspace::{cargo, root};
 const CORE: &[&str] = &["runtime-core"];
 const LIBRARIES: &[&str] = &["runtime-core", "controller-events", "heartbeat", "asyncio"];
 const CONNECTORS: &[&str] = &["runtime-core", "controller-events", "heartbeat", "asyncio", "job"];
-const ROLES: &[&str] =
-    &["runtime-core", "controller-events", "heartbeat", "asyncio", "job", "wire", "connectors", "entrypoint"];
+const ROLES: &[&str] = &[
+    "runtime-core",
+    "controller-events",
+    "heartbeat",
+    "asyncio",
+    "job",
+    "wire",
+    "connectors",
+    "entrypoint",
+    "checkpoint",
+];
 
 /// What a crate may depend on. `None`: the map does not know it.
 fn allowed(package: &str) -> Option<Vec<&'static str>> {
@@ -22,7 +31,7 @@ fn allowed(package: &str) -> Option<Vec<&'static str>> {
     Some(match package {
         "runtime-core" => Vec::new(),
         "controller-events" | "heartbeat" | "asyncio" => CORE.to_vec(),
-        "entrypoint" => [LIBRARIES, &["wire"]].concat(),
+        "entrypoint" | "checkpoint" => [LIBRARIES, &["wire"]].concat(),
         "wire" | "job" => LIBRARIES.to_vec(),
         "connectors" => CONNECTORS.to_vec(),
         "resourcemanager" | "jobmaster" | "taskexecutor" => ROLES.to_vec(),
@@ -156,6 +165,7 @@ mod tests {
             package("runtime-core", &[("asyncio", None, true)]),
             package("job", &[("wire", None, true)]),
             package("connectors", &[("entrypoint", None, true)]),
+            package("checkpoint", &[("job", None, true)]),
             package("jobmaster", &[("taskexecutor", None, true)]),
             package("tidegate", &[("testkit", None, true)]),
             package("something-new", &[]),
