@@ -55,7 +55,7 @@ pub struct CheckpointOptions {
     pub interval: Duration,
     /// After which a checkpoint is given up.
     pub timeout: Duration,
-    /// A URL: `file:///var/lib/tidegate/checkpoints`; a plain path only before paths were made absolute.
+    /// A URL: `file:///var/lib/tidegate/checkpoints`, `s3://bucket/path`; a plain path only before paths were made absolute.
     pub dir: String,
     /// How many completed ones are kept.
     pub retain: u32,

@@ -178,14 +178,18 @@ fn contradictions_are_found() {
         (
             plain(
                 "name: j",
-                "name: j\nrestart: {strategy: fixed-delay, attempts: x, initial: 3s}\ncheckpoints: {interval: 0s, dir: \"s3://x\"}",
+                "name: j\nrestart: {strategy: fixed-delay, attempts: x, initial: 3s}\ncheckpoints: {interval: 0s, dir: \"ftp://x\"}",
             ),
             &[
                 r#"2:44: restart.attempts: expected a whole number from 0 to 4294967295, found "x""#,
                 "2:56: restart.initial: is no key of the strategy fixed-delay; it takes attempts, delay",
                 r#"3:25: checkpoints.interval: expected a duration above zero, found "0s""#,
-                "3:34: checkpoints.dir: checkpoints cannot be kept at s3:// addresses; write a file:// URL or a path",
+                "3:34: checkpoints.dir: checkpoints cannot be kept at ftp:// addresses; write a file://, s3://, gs:// or az:// URL, or a path",
             ],
+        ),
+        (
+            plain("name: j", "name: j\ncheckpoints: {interval: 1s, dir: \"s3:///path\"}"),
+            &["2:34: checkpoints.dir: names no bucket; write s3://BUCKET/PATH"],
         ),
     ]);
 }

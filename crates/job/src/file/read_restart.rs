@@ -19,6 +19,9 @@ impl RestartStrategy {
     }
 }
 
+/// The schemes of checkpoint stores.
+const STORES: [&str; 4] = ["file", "s3", "gs", "az"];
+
 pub(super) fn checkpoints(item: &Item<'_>) -> Option<CheckpointOptions> {
     let section = item.section(&["interval", "timeout", "dir", "retain"])?;
     let interval = section.require("interval", "from the start of one checkpoint to the next");
@@ -27,13 +30,18 @@ pub(super) fn checkpoints(item: &Item<'_>) -> Option<CheckpointOptions> {
     let retain = section.get("retain").and_then(|item| item.whole(1, 10_000));
     let dir = section.require("dir", "a URL such as file:///var/lib/tidegate/checkpoints")?;
     let url = dir.text()?;
-    if let Some((scheme, _)) = url.split_once("://")
-        && scheme != "file"
-    {
-        dir.note(format!(
-            "checkpoints cannot be kept at {scheme}:// addresses; write a file:// URL or a path"
-        ));
-        return None;
+    // Whether there is such a store, and this build can reach it, is seen where it is opened.
+    if let Some((scheme, rest)) = url.split_once("://") {
+        if !STORES.contains(&scheme) {
+            dir.note(format!(
+                "checkpoints cannot be kept at {scheme}:// addresses; write a file://, s3://, gs:// or az:// URL, or a path"
+            ));
+            return None;
+        }
+        if scheme != "file" && (rest.is_empty() || rest.starts_with('/')) {
+            dir.note(format!("names no bucket; write {scheme}://BUCKET/PATH"));
+            return None;
+        }
     }
     Some(CheckpointOptions {
         interval: interval?,

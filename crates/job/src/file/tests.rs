@@ -183,6 +183,16 @@ fn a_set_can_supply_what_the_file_lacks() {
 }
 
 #[test]
+fn checkpoints_may_be_kept_in_buckets() {
+    let mut file = JobFile::parse(FULL, "full.yaml").unwrap();
+    for url in ["s3://bucket/path", "gs://bucket", "az://container/path"] {
+        file.apply_set("checkpoints.dir", url).unwrap();
+        file.absolute_paths("/jobs".as_ref());
+        assert_eq!(spec(&file).checkpoints.unwrap().dir, url);
+    }
+}
+
+#[test]
 fn relative_paths_are_meant_from_the_job_files_folder() {
     let mut file = JobFile::parse(FULL, "full.yaml").unwrap();
     file.apply_set("steps.customer.call", "{table: {file: ./c.jsonl, key: k, by: b}}").unwrap();
