@@ -1,5 +1,8 @@
 //! Every object is read back as it was written, and no change of it goes unseen.
 
+// Everything here is a test; the lints know only functions that are marked as one.
+#![allow(clippy::indexing_slicing)]
+
 use checkpoint::{FormatError, metadata, operators};
 use proptest::prelude::*;
 use runtime_core::JobId;
