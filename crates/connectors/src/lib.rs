@@ -11,3 +11,6 @@ pub mod call;
 pub mod check;
 pub mod sink;
 pub mod source;
+
+#[cfg(test)]
+mod random;

@@ -49,5 +49,6 @@ pub(crate) fn staged_in(staged: v1::StagedFile) -> StagedFile {
         staged_path: PathBuf::from(staged.staged_path),
         final_path: PathBuf::from(staged.final_path),
         length: staged.length,
+        offset: staged.offset,
     }
 }

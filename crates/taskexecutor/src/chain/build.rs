@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use connectors::call;
 use connectors::call::RustCalls;
-use connectors::sink::file::FileWriter;
+use connectors::sink::file::{FileWriter, Mode};
 use job::graph::{OperatorSpec, Vertex};
 use job::options::{SinkOptions, SourceOptions};
 use runtime_core::{AttemptId, JobId};
@@ -61,7 +61,8 @@ pub(crate) fn build(parts: Parts<'_>) -> Result<(Option<Source>, Chain), TaskErr
                 asynchronous += 1;
             }
             OperatorSpec::Sink(SinkOptions::File(options)) => {
-                let writer = FileWriter::create(options, parts.attempt).map_err(TaskError::recoverable)?;
+                let writer = FileWriter::create(options, parts.attempt, Mode::WithoutCheckpoints)
+                    .map_err(TaskError::recoverable)?;
                 sink = Some(SinkTail::new(writer));
             }
         }

@@ -1,5 +1,6 @@
 //! A sink at the end of a chain.
 
+use connectors::sink::TwoPhaseSink;
 use connectors::sink::file::{FileWriter, StagedFile};
 use runtime_core::StreamElement;
 
@@ -40,8 +41,7 @@ impl SinkTail {
     }
 
     pub(crate) fn finish(&mut self) -> Result<Vec<StagedFile>, TaskError> {
-        let staged =
-            self.writer.take().map(FileWriter::finish).transpose().map_err(TaskError::recoverable)?;
-        Ok(staged.flatten().into_iter().collect())
+        let Some(mut writer) = self.writer.take() else { return Ok(Vec::new()) };
+        writer.finish().map_err(TaskError::recoverable)
     }
 }

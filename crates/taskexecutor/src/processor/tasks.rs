@@ -182,6 +182,6 @@ fn staged_out(staged: &StagedFile) -> v1::StagedFile {
         staged_path: staged.staged_path.to_string_lossy().into_owned(),
         final_path: staged.final_path.to_string_lossy().into_owned(),
         length: staged.length,
-        offset: None,
+        offset: staged.offset,
     }
 }

@@ -1,109 +1,38 @@
-//! The file sink, without checkpoints: everything becomes visible once all tasks have finished.
+//! The file sink: one file, or a folder of parts.
 //!
-//! An attempt writes to a dot file beside its target, named after the attempt, so that no two attempts ever write to
-//! the same file and a late one can do no harm. What it has finished is a [`StagedFile`]: synced, but not visible.
-//! [`commit`] renames it to its target; repeating that changes nothing.
+//! **Writing.** An attempt writes to a dot file beside its target, named after the attempt, so that no two attempts ever
+//! write to the same file: one that was given up and wakes again can only write what nobody will read. [`FileWriter`] is
+//! that half. At a barrier the dot file is synced and gets a *staged* name, which has the checkpoint behind the attempt.
 //!
-//! [`prepare`] comes before a job's first deployment, [`sweep`] before each deployment and at the job's end.
+//! **Committing.** Without checkpoints there is one commit, when all tasks have finished: the dot file becomes the target
+//! by a rename. With checkpoints there is one for each; a part gets its name, `part-SUBTASK-CHECKPOINT.jsonl`, and what is
+//! staged for a single file is appended to it, each piece at an offset that is known when it is staged. [`commit`] is that
+//! half. A target is never cut and a byte of it never replaced by another, so that a commit that is late, repeated, or
+//! carried out twice at the same time changes nothing that a later one has appended.
+//!
+//! **The numbers of parts.** A part that is staged at a barrier has the id of its checkpoint. The last one, which is staged
+//! at the end, has the number behind that of the last barrier, or of the restored checkpoint where no barrier came since.
+//! No two parts of a subtask that become visible have the same number. Take a completed checkpoint *c* and the one before it
+//! that counted, *p*: where the job began, 0, or what the attempt was restored from. Output that becomes visible with *c*
+//! and not before was staged behind barrier *p*, by one attempt, at barriers above *p* and up to *c*: different ids. If it
+//! ended before barrier *c*, the last barrier *b* has *p* ≤ *b* < *c*, so that its last part's number is above that of
+//! every other and still in *p* + 1 to *c*. The parts of each checkpoint so lie in a range of their own. Ids
+//! of checkpoints that were given up are never used again.
+//!
+//! [`prepare`] comes before a job's first deployment, [`sweep`] at its end, and that or [`sweep_attempts`] before each
+//! deployment.
 
 mod commit;
+mod disk;
 mod name;
 mod target;
 mod writer;
 
-use std::fmt;
-use std::io;
-use std::path::PathBuf;
+pub use commit::{FileCommitter, commit};
+pub use target::{check, prepare, sweep, sweep_attempts};
+pub use writer::{FileWriter, Mode, Restored};
 
-pub use commit::{StagedFile, commit};
-pub use target::{check, prepare, sweep};
-pub use writer::FileWriter;
-
-/// Output cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub enum SinkError {
-    /// There is a file where the output is to be. Nothing was changed.
-    #[error("the output `{path}` exists already; move it away, or set `overwrite: true` to replace it")]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There are parts in the folder where the output is to be. Nothing was changed.
-    #[error(
-        "the output folder holds parts already, such as `{part}`; move them away, or set `overwrite: true` to replace them"
-    )]
-    PartsExist {
-        /// One of them.
-        part: PathBuf,
-    },
-    /// The output is to be a file, but there is a folder. Nothing was changed.
-    #[error("the output `{path}` is a folder; end the path in `/` to write parts into it")]
-    IsAFolder {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The output needs a folder where there is something else. Nothing was changed.
-    #[error("`{path}` is no folder, but output is to be written into it")]
-    NotAFolder {
-        /// What is there.
-        path: PathBuf,
-    },
-    /// The path of the output ends without a name.
-    #[error("the output `{path}` names no file")]
-    NoFileName {
-        /// The path.
-        path: PathBuf,
-    },
-    /// What an attempt has staged is neither where it was nor at its target.
-    #[error(
-        "the staged output `{staged}` of {length} bytes is gone, and `{target}` is not it; something else removed or \
-         replaced it"
-    )]
-    Lost {
-        /// Where it was.
-        staged: PathBuf,
-        /// Where it was to be.
-        target: PathBuf,
-        /// How long it was.
-        length: u64,
-    },
-    /// The file system refused.
-    #[error("cannot {doing} `{path}`: {source}{}", Advice(source))]
-    Io {
-        /// What was tried: a verb.
-        doing: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-}
-
-impl SinkError {
-    /// Makes the error of an attempt at `doing` something with `path`.
-    fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io { doing, path, source }
-    }
-}
-
-/// What a person can do about it, where the system's own words do not say.
-struct Advice<'a>(&'a io::Error);
-
-impl fmt::Display for Advice<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                f.write_str("; make room, what was written so far is removed")
-            }
-            io::ErrorKind::PermissionDenied => {
-                f.write_str("; the user that runs the job must be allowed to write there")
-            }
-            io::ErrorKind::ReadOnlyFilesystem => f.write_str("; choose a path that can be written"),
-            _ => Ok(()),
-        }
-    }
-}
+pub use super::{SinkError, StagedFile};
 
 #[cfg(test)]
 mod tests;

@@ -3,61 +3,76 @@
 use std::path::{Path, PathBuf};
 
 use job::options::FileSinkOptions;
-use runtime_core::{AttemptId, JobId};
+use runtime_core::{AttemptId, Epoch, JobId, VertexId};
 
 use super::SinkError;
 
-/// Without checkpoints all output is that of one, the last.
-const PART_NUMBER: u32 = 0;
+/// The number of the parts of a job without checkpoints, which has one commit. Ids of checkpoints begin at 1.
+pub(super) const WITHOUT_CHECKPOINTS: u64 = 0;
 
 /// The folder in which all files of the sink lie.
 pub(super) fn folder(options: &FileSinkOptions) -> &Path {
     if options.parts { &options.path } else { options.path.parent().unwrap_or(Path::new("/")) }
 }
 
-/// Where an attempt's output becomes visible.
-pub(super) fn target(options: &FileSinkOptions, attempt: AttemptId) -> PathBuf {
+/// Where an attempt's output becomes visible; `number` tells the parts of a subtask apart.
+pub(super) fn target(options: &FileSinkOptions, attempt: AttemptId, number: u64) -> PathBuf {
     if options.parts {
-        options.path.join(format!("part-{}-{PART_NUMBER}.jsonl", attempt.subtask))
+        options.path.join(format!("part-{}-{number}.jsonl", attempt.subtask))
     } else {
         options.path.clone()
     }
 }
 
 /// Where an attempt writes.
-pub(super) fn staged(options: &FileSinkOptions, attempt: AttemptId) -> Result<PathBuf, SinkError> {
+pub(super) fn unfinished(options: &FileSinkOptions, attempt: AttemptId) -> Result<PathBuf, SinkError> {
     let stem =
         if options.parts { format!("part-{}", attempt.subtask) } else { file_name(options)?.to_owned() };
     Ok(folder(options).join(format!(".{stem}.{attempt}")))
 }
 
-/// Whether a file of this name is a part of some job's output.
-pub(super) fn is_part(name: &str) -> bool {
-    let numbers = name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".jsonl"));
-    numbers.and_then(|n| n.split_once('-')).is_some_and(|(subtask, number)| digits(subtask) && digits(number))
+/// Where lies what an attempt has staged for a checkpoint, from where it writes.
+pub(super) fn staged(unfinished: &Path, checkpoint: u64) -> PathBuf {
+    let mut path = unfinished.as_os_str().to_owned();
+    path.push(format!(".{checkpoint}"));
+    path.into()
 }
 
-/// The job of the attempt after which the dot file `name` of this sink is named; `None`: it is no such file.
-pub(super) fn job_of_staged(options: &FileSinkOptions, name: &str) -> Option<JobId> {
+/// The subtask of which a file of this name is a part, of some job's output; `None`: it is no part.
+pub(super) fn subtask_of_part(name: &str) -> Option<&str> {
+    let numbers = name.strip_prefix("part-")?.strip_suffix(".jsonl")?;
+    let (subtask, number) = numbers.split_once('-')?;
+    (digits(subtask) && digits(number)).then_some(subtask)
+}
+
+/// The attempt after which the dot file `name` of this sink is named, staged or not; `None`: it is no such file.
+pub(super) fn attempt_of_dot_file(options: &FileSinkOptions, name: &str) -> Option<AttemptId> {
     let rest = name.strip_prefix('.')?;
-    let attempt = if options.parts {
-        let (subtask, attempt) = rest.strip_prefix("part-")?.split_once('.')?;
-        digits(subtask).then_some(attempt)?
+    let rest = if options.parts {
+        let (subtask, rest) = rest.strip_prefix("part-")?.split_once('.')?;
+        digits(subtask).then_some(rest)?
     } else {
         rest.strip_prefix(file_name(options).ok()?)?.strip_prefix('.')?
     };
-    job_of_attempt(attempt)
+    match rest.split_once('.') {
+        Some((attempt, checkpoint)) => digits(checkpoint).then(|| attempt_id(attempt))?,
+        None => attempt_id(rest),
+    }
 }
 
 /// Reads what [`AttemptId`] prints.
-fn job_of_attempt(text: &str) -> Option<JobId> {
+fn attempt_id(text: &str) -> Option<AttemptId> {
     let mut parts = text.split('-');
-    let job = parts.next()?.parse().ok()?;
-    let term = parts.next()?;
-    let vertex = parts.next()?.strip_prefix('v')?;
-    let (subtask, attempt) = (parts.next()?, parts.next()?);
-    let whole = [term, vertex, subtask, attempt].into_iter().all(digits) && parts.next().is_none();
-    whole.then_some(job)
+    let job: JobId = parts.next()?.parse().ok()?;
+    let term = Epoch(number(parts.next()?)?);
+    let vertex = VertexId(number(parts.next()?.strip_prefix('v')?)?);
+    let (subtask, attempt) = (number(parts.next()?)?, number(parts.next()?)?);
+    parts.next().is_none().then_some(AttemptId { job, term, vertex, subtask, attempt })
+}
+
+/// A number as it is printed: others would be read, a sign for one.
+fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    digits(text).then(|| text.parse().ok())?
 }
 
 fn file_name(options: &FileSinkOptions) -> Result<&str, SinkError> {
@@ -84,19 +99,23 @@ mod tests {
 
     #[test]
     fn a_dot_file_lies_beside_its_target_and_names_the_attempt() {
-        let staged_at = staged(&options("/out/a.jsonl", false), attempt()).unwrap();
-        assert_eq!(staged_at.to_str(), Some("/out/.a.jsonl.00000000000000000000000000000007-1-v2-3-4"));
-        let staged_at = staged(&options("/out/", true), attempt()).unwrap();
-        assert_eq!(staged_at.to_str(), Some("/out/.part-3.00000000000000000000000000000007-1-v2-3-4"));
-        assert_eq!(target(&options("/out/", true), attempt()).to_str(), Some("/out/part-3-0.jsonl"));
+        let written_at = unfinished(&options("/out/a.jsonl", false), attempt()).unwrap();
+        assert_eq!(written_at.to_str(), Some("/out/.a.jsonl.00000000000000000000000000000007-1-v2-3-4"));
+        let written_at = unfinished(&options("/out/", true), attempt()).unwrap();
+        assert_eq!(written_at.to_str(), Some("/out/.part-3.00000000000000000000000000000007-1-v2-3-4"));
+        let staged_at = staged(&written_at, 17);
+        assert_eq!(staged_at.to_str(), Some("/out/.part-3.00000000000000000000000000000007-1-v2-3-4.17"));
+        assert_eq!(target(&options("/out/", true), attempt(), 17).to_str(), Some("/out/part-3-17.jsonl"));
     }
 
     #[test]
-    fn the_job_of_a_dot_file_is_read_back_from_its_name() {
+    fn the_attempt_of_a_dot_file_is_read_back_from_its_name() {
         for options in [options("/out/a.jsonl", false), options("/out/", true)] {
-            let path = staged(&options, attempt()).unwrap();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            assert_eq!(job_of_staged(&options, name), Some(JobId::from_u128(7)));
+            let written_at = unfinished(&options, attempt()).unwrap();
+            for path in [staged(&written_at, 17), written_at] {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                assert_eq!(attempt_of_dot_file(&options, name), Some(attempt()));
+            }
         }
     }
 
@@ -108,14 +127,19 @@ mod tests {
             format!("a.jsonl.{hex}-1-v2-3-4"),
             format!(".a.jsonl.{hex}"),
             format!(".a.jsonl.{hex}-1-2-3-4"),
+            format!(".a.jsonl.{hex}-1-v2-3-+4"),
             format!(".a.jsonl.{hex}-1-v2-3-4-5"),
+            format!(".a.jsonl.{hex}-1-v2-3-4."),
+            format!(".a.jsonl.{hex}-1-v2-3-4.swp"),
+            format!(".a.jsonl.{hex}-1-v2-3-4.1.2"),
             ".a.jsonl.swp".to_owned(),
         ] {
-            assert_eq!(job_of_staged(&options("/out/a.jsonl", false), &name), None, "{name}");
+            assert_eq!(attempt_of_dot_file(&options("/out/a.jsonl", false), &name), None, "{name}");
         }
         for name in ["part-1.jsonl", "part-1-x.jsonl", "part-1-0.json", "part--0.jsonl", ".part-1-0.jsonl"] {
-            assert!(!is_part(name), "{name}");
+            assert_eq!(subtask_of_part(name), None, "{name}");
         }
-        assert!(is_part("part-1-0.jsonl") && is_part("part-12-345.jsonl"));
+        assert_eq!(subtask_of_part("part-1-0.jsonl"), Some("1"));
+        assert_eq!(subtask_of_part("part-12-345.jsonl"), Some("12"));
     }
 }

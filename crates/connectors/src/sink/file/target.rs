@@ -1,12 +1,14 @@
 //! Before and after the writing: what may be there already, what is made, what is removed.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use job::options::FileSinkOptions;
-use runtime_core::JobId;
+use runtime_core::{AttemptId, JobId};
 
+use super::disk::remove;
 use super::{SinkError, name};
 
 /// Checks that the output can be put where it is to be. Changes nothing.
@@ -22,7 +24,7 @@ pub fn check(options: &FileSinkOptions) -> Result<(), SinkError> {
         return Err(SinkError::NotAFolder { path: existing.to_path_buf() });
     }
     if options.parts {
-        let part = files_of(folder, name::is_part)?.into_iter().next();
+        let part = parts(options)?.into_iter().next();
         return match part {
             Some(part) if !options.overwrite => Err(SinkError::PartsExist { part }),
             _ => Ok(()),
@@ -55,12 +57,11 @@ pub fn prepare(options: &FileSinkOptions) -> Result<(), SinkError> {
     remove(&probe)?;
     if options.overwrite {
         if options.parts {
-            files_of(folder, name::is_part)?.iter().try_for_each(|path| remove(path))?;
+            parts(options)?.iter().try_for_each(|path| remove(path))?;
         } else {
             remove(&options.path)?;
         }
-        let left = files_of(folder, |file| name::job_of_staged(options, file).is_some())?;
-        left.iter().try_for_each(|path| remove(path))?;
+        sweep_where(options, |_| true)?;
     }
     Ok(())
 }
@@ -72,9 +73,39 @@ pub fn prepare(options: &FileSinkOptions) -> Result<(), SinkError> {
 ///
 /// The folder cannot be read or a file in it cannot be removed.
 pub fn sweep(options: &FileSinkOptions, job: JobId) -> Result<usize, SinkError> {
-    let left = files_of(name::folder(options), |file| name::job_of_staged(options, file) == Some(job))?;
+    sweep_where(options, |attempt| attempt.job == job)
+}
+
+/// Removes what these attempts have left beside the output, and says how many files that were. They must have been
+/// stopped, and what they have staged for a completed checkpoint must have been committed.
+///
+/// One that was thought to be stopped and wakes again may still leave a file of its own name, which nobody reads: the
+/// [`sweep`] at the job's end is for it.
+///
+/// # Errors
+///
+/// The folder cannot be read or a file in it cannot be removed.
+pub fn sweep_attempts(options: &FileSinkOptions, attempts: &[AttemptId]) -> Result<usize, SinkError> {
+    let attempts: HashSet<_> = attempts.iter().collect();
+    sweep_where(options, |attempt| attempts.contains(&attempt))
+}
+
+fn sweep_where(options: &FileSinkOptions, swept: impl Fn(AttemptId) -> bool) -> Result<usize, SinkError> {
+    let left =
+        files_of(name::folder(options), |file| name::attempt_of_dot_file(options, file).is_some_and(&swept))?;
     left.iter().try_for_each(|path| remove(path))?;
     Ok(left.len())
+}
+
+/// Whether the folder holds a part of this subtask, of whatever number.
+pub(super) fn has_part_of(options: &FileSinkOptions, subtask: u32) -> Result<bool, SinkError> {
+    let subtask = subtask.to_string();
+    let parts = files_of(&options.path, |file| name::subtask_of_part(file) == Some(&subtask))?;
+    Ok(!parts.is_empty())
+}
+
+fn parts(options: &FileSinkOptions) -> Result<Vec<PathBuf>, SinkError> {
+    files_of(&options.path, |file| name::subtask_of_part(file).is_some())
 }
 
 /// The files of a folder whose names are wanted, by name; none where there is no folder.
@@ -88,12 +119,4 @@ fn files_of(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>
     names.retain(|name| name.to_str().is_some_and(&wanted));
     names.sort();
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
-}
-
-/// What is gone already need not be removed.
-fn remove(path: &Path) -> Result<(), SinkError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(SinkError::io("remove", path)(error)),
-        _ => Ok(()),
-    }
 }

@@ -8,6 +8,11 @@ use runtime_core::{AttemptId, Epoch, JobId, VertexId};
 use tempfile::TempDir;
 
 use super::*;
+use crate::sink::TwoPhaseSink;
+
+mod checkpoints;
+mod crashes;
+mod model;
 
 const JOB: JobId = JobId::from_u128(1);
 const OTHER_JOB: JobId = JobId::from_u128(2);
@@ -29,12 +34,18 @@ fn attempt(job: JobId, subtask: u32) -> AttemptId {
     AttemptId { job, term: Epoch(1), vertex: VertexId(0), subtask, attempt: 0 }
 }
 
+fn writer(options: &FileSinkOptions, attempt: AttemptId) -> FileWriter {
+    FileWriter::create(options, attempt, Mode::WithoutCheckpoints).unwrap()
+}
+
 fn staged(options: &FileSinkOptions, attempt: AttemptId, lines: &[&str]) -> StagedFile {
-    let mut writer = FileWriter::create(options, attempt).unwrap();
+    let mut writer = writer(options, attempt);
     for line in lines {
         writer.write_line(line.as_bytes()).unwrap();
     }
-    writer.finish().unwrap().unwrap()
+    let staged: [StagedFile; 1] = writer.finish().unwrap().try_into().unwrap();
+    let [staged] = staged;
+    staged
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -98,7 +109,7 @@ fn a_writer_that_is_dropped_leaves_nothing() {
     let folder = folder();
     let options = file(&folder);
     prepare(&options).unwrap();
-    let mut writer = FileWriter::create(&options, attempt(JOB, 0)).unwrap();
+    let mut writer = writer(&options, attempt(JOB, 0));
     writer.write_line(b"a").unwrap();
     assert_eq!(names(&folder.path().join("out")).len(), 1);
     drop(writer);
@@ -112,8 +123,9 @@ fn empty_output_is_an_empty_file_and_in_a_folder_one_empty_part() {
         prepare(&options).unwrap();
         commit(&[staged(&options, attempt(JOB, 0), &[])]).unwrap();
     }
-    let second = FileWriter::create(&parts(&folder), attempt(JOB, 1)).unwrap();
-    assert_eq!(second.finish().unwrap(), None);
+    let mut second = writer(&parts(&folder), attempt(JOB, 1));
+    assert_eq!(second.finish().unwrap(), []);
+    drop(second);
     assert_eq!(names(&folder.path().join("out")), ["a.jsonl", "part-0-0.jsonl"]);
 }
 
@@ -199,11 +211,12 @@ fn a_full_disk_is_named_with_the_path_and_the_unfinished_output_is_removed() {
     let folder = folder();
     let options = file(&folder);
     prepare(&options).unwrap();
-    let at = name::staged(&options, attempt(JOB, 0)).unwrap();
+    let at = name::unfinished(&options, attempt(JOB, 0)).unwrap();
     std::os::unix::fs::symlink("/dev/full", &at).unwrap();
-    let mut writer = FileWriter::create(&options, attempt(JOB, 0)).unwrap();
+    let mut writer = writer(&options, attempt(JOB, 0));
     writer.write_line(b"a").unwrap();
     let error = writer.finish().unwrap_err().to_string();
+    drop(writer);
     assert!(error.contains(at.to_str().unwrap()) && error.contains("make room"), "{error}");
     assert_eq!(names(&folder.path().join("out")), [""; 0]);
 }

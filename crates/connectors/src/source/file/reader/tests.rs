@@ -9,7 +9,10 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::random::Random;
 use crate::source::file::{LineNumbers, MALFORMED_TEXT_LIMIT};
+
+mod resume;
 
 const MAX_RECORD: u64 = 1 << 20;
 
@@ -61,19 +64,6 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
-}
-
-/// Numbers that look random and are the same for the same seed (Steele's SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
 }
 
 #[test]
