@@ -53,8 +53,12 @@ pub enum RestartStrategy {
 pub struct CheckpointOptions {
     /// From the start of one to the start of the next.
     pub interval: Duration,
+    /// At least this long from the end of one to the start of the next.
+    pub min_pause: Duration,
     /// After which a checkpoint is given up.
     pub timeout: Duration,
+    /// How many may fail one after the other; one more fails the job.
+    pub tolerable_failures: u32,
     /// A URL: `file:///var/lib/tidegate/checkpoints`, `s3://bucket/path`; a plain path only before paths were made absolute.
     pub dir: String,
     /// How many completed ones are kept.

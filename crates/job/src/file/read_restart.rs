@@ -23,10 +23,13 @@ impl RestartStrategy {
 const STORES: [&str; 4] = ["file", "s3", "gs", "az"];
 
 pub(super) fn checkpoints(item: &Item<'_>) -> Option<CheckpointOptions> {
-    let section = item.section(&["interval", "timeout", "dir", "retain"])?;
+    let section =
+        item.section(&["interval", "min_pause", "timeout", "tolerable_failures", "dir", "retain"])?;
     let interval = section.require("interval", "from the start of one checkpoint to the next");
     let interval = interval.and_then(|item| item.positive_duration());
     let timeout = section.get("timeout").map(|item| item.positive_duration());
+    let min_pause = section.get("min_pause").map(|item| item.duration());
+    let tolerable = section.get("tolerable_failures").and_then(|item| item.whole(0, u32::MAX.into()));
     let retain = section.get("retain").and_then(|item| item.whole(1, 10_000));
     let dir = section.require("dir", "a URL such as file:///var/lib/tidegate/checkpoints")?;
     let url = dir.text()?;
@@ -45,7 +48,9 @@ pub(super) fn checkpoints(item: &Item<'_>) -> Option<CheckpointOptions> {
     }
     Some(CheckpointOptions {
         interval: interval?,
+        min_pause: min_pause.unwrap_or(Some(Duration::ZERO))?,
         timeout: timeout.unwrap_or(Some(Duration::from_secs(600)))?,
+        tolerable_failures: tolerable.unwrap_or(0),
         dir: url.to_owned(),
         retain: retain.unwrap_or(1),
     })

@@ -21,13 +21,17 @@ pub fn explain(graph: &JobGraph) -> String {
     match &graph.checkpoints {
         None => page.line(1, "checkpoints", "none"),
         Some(checkpoints) => {
-            let (interval, timeout) =
-                (show_duration(checkpoints.interval), show_duration(checkpoints.timeout));
-            let (dir, retain) = (&checkpoints.dir, checkpoints.retain);
+            let interval = show_duration(checkpoints.interval);
+            let (pause, timeout) = (show_duration(checkpoints.min_pause), show_duration(checkpoints.timeout));
+            let (dir, retain, failures) =
+                (&checkpoints.dir, checkpoints.retain, checkpoints.tolerable_failures);
             page.line(
                 1,
                 "checkpoints",
-                format!("interval {interval}, timeout {timeout}, retain {retain}, dir {dir}"),
+                format!(
+                    "interval {interval}, min_pause {pause}, timeout {timeout}, tolerable_failures {failures}, \
+                     retain {retain}, dir {dir}"
+                ),
             );
         }
     }

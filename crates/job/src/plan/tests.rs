@@ -223,7 +223,7 @@ fn an_explanation_names_what_costs_the_order_and_hides_secrets() {
     let text = explain(&job(top, http, "/out/x.jsonl"));
     for line in [
         "  output order: not that of the input, as e is not ordered",
-        "  checkpoints: interval 1s, timeout 10m, retain 1, dir /c",
+        "  checkpoints: interval 1s, min_pause 0ms, timeout 10m, tolerable_failures 0, retain 1, dir /c",
         "  restart: failure-rate, max_failures 1, interval 1m, delay 1s",
         "    retry: fixed-delay, max_retries 3, delay 100ms",
         "    into: none (the answer replaces the record)",
