@@ -1,5 +1,11 @@
 //! Checkpoints of one job: when they are taken, what they consist of, and which of them can be restored.
 
+pub mod coordinator;
 mod log;
+mod metadata;
+mod stats;
 
-pub use log::{CheckpointLog, CheckpointPointer, LogError};
+pub use coordinator::CheckpointCoordinator;
+pub use log::{CheckpointLog, CheckpointPointer, LogError, VolatileLog};
+pub use metadata::CompletedCheckpoint;
+pub use stats::{CheckpointEntry, CheckpointStats, CheckpointStatus, RestoredCheckpoint};

@@ -28,7 +28,7 @@ pub(crate) fn update_in(update: v1::TaskStateUpdate) -> Result<TaskUpdate, RpcEr
         error: update.error,
         unrecoverable: update.unrecoverable,
         figures: update.figures,
-        staged: update.last.map(|last| last.staged).unwrap_or_default(),
+        last: update.last.map(Box::new),
     })
 }
 

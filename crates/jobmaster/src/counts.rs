@@ -1,14 +1,14 @@
 //! What a job has counted, over its subtasks and its lives.
 //!
-//! Counts of records belong to the current life: a restart from the beginning sets them back. Counts of attempts
-//! (`calls`, `retries`, `timeouts`) tell what was asked of others and go on.
+//! Counts of records tell what is in the output: a restart sets them back to what they were in the checkpoint that it
+//! begins from, or to nothing. Counts of attempts (`calls`, `retries`, `timeouts`) tell what was asked of others and go on.
 
 use wire::v1::Figures;
 
 use crate::execution::Executions;
 
 /// The sums of a job.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// Lines read, except empty ones.
     pub records_in: u64,
@@ -31,19 +31,28 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The sums over the current attempts, and what earlier ones have asked of others.
+    /// The sums over the current attempts and what they began with, and what was counted before.
     #[must_use]
     pub fn of(executions: &Executions, earlier: &Self) -> Self {
-        let mut sum = Self {
-            calls: earlier.calls,
-            retries: earlier.retries,
-            timeouts: earlier.timeouts,
-            ..Self::default()
-        };
+        let mut sum = *earlier;
         for execution in executions.iter() {
+            sum.add(&execution.base);
             sum.add(&execution.figures);
         }
         sum
+    }
+
+    /// What goes on when records are read again.
+    #[must_use]
+    pub fn of_attempts(&self) -> Self {
+        Self { calls: self.calls, retries: self.retries, timeouts: self.timeouts, ..Self::default() }
+    }
+
+    /// An attempt is over that will be made again: what it has asked of others stays asked.
+    pub fn keep_attempts(&mut self, figures: &Figures) {
+        self.calls += figures.calls;
+        self.retries += figures.retries;
+        self.timeouts += figures.timeouts;
     }
 
     fn add(&mut self, figures: &Figures) {
@@ -67,4 +76,24 @@ pub fn take_report(known: &mut Figures, reported: Figures) {
     if moved_on {
         *known = reported;
     }
+}
+
+/// Adds the counts of records, and none else.
+pub fn add_records(figures: &mut Figures, more: &Figures) {
+    figures.records_in += more.records_in;
+    figures.records_out += more.records_out;
+    figures.filtered += more.filtered;
+    figures.dropped += more.dropped;
+    figures.dead_letters += more.dead_letters;
+    figures.empty += more.empty;
+    figures.bytes_in += more.bytes_in;
+    figures.bytes_out += more.bytes_out;
+}
+
+/// The counts of records alone.
+#[must_use]
+pub fn records_of(figures: &Figures) -> Figures {
+    let mut records = Figures::default();
+    add_records(&mut records, figures);
+    records
 }

@@ -8,6 +8,9 @@ use wire::v1;
 
 use crate::status::ExecutionState;
 
+/// A subtask of a vertex.
+pub type Subtask = (VertexId, u32);
+
 /// Where an attempt runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
@@ -28,8 +31,10 @@ pub struct Execution {
     pub location: Option<Location>,
     /// What it has counted, as last reported.
     pub figures: v1::Figures,
-    /// What its sink has staged.
-    pub staged: Vec<v1::StagedFile>,
+    /// What earlier attempts had counted in the checkpoint from which this one began.
+    pub base: v1::Figures,
+    /// Once it has finished: its part of every later checkpoint.
+    pub last: Option<Box<v1::TaskSnapshot>>,
     /// When it was deployed.
     pub started_at: Option<EpochMillis>,
     /// When it ended.
@@ -57,7 +62,8 @@ impl Executions {
                     state: ExecutionState::Created,
                     location: None,
                     figures: v1::Figures::default(),
-                    staged: Vec::new(),
+                    base: v1::Figures::default(),
+                    last: None,
                     started_at: None,
                     ended_at: None,
                     acknowledged: false,
@@ -104,17 +110,34 @@ impl Executions {
         self.iter().all(|e| e.state == ExecutionState::Finished)
     }
 
-    /// Gives every subtask a new attempt; the old ones count nothing any more.
-    pub fn renew(&mut self) {
-        for execution in self.iter_mut() {
-            execution.id.attempt += 1;
-            execution.state = ExecutionState::Created;
-            execution.location = None;
-            execution.figures = v1::Figures::default();
-            execution.staged.clear();
-            execution.started_at = None;
-            execution.ended_at = None;
-            execution.acknowledged = false;
-        }
+    /// One subtask.
+    pub fn get(&self, (vertex, subtask): Subtask) -> Option<&Execution> {
+        self.by_vertex.get(vertex.0 as usize)?.get(subtask as usize)
+    }
+
+    /// One subtask, to be changed.
+    pub fn get_mut(&mut self, (vertex, subtask): Subtask) -> Option<&mut Execution> {
+        self.by_vertex.get_mut(vertex.0 as usize)?.get_mut(subtask as usize)
+    }
+}
+
+impl Execution {
+    /// Which subtask it is of.
+    #[must_use]
+    pub const fn subtask(&self) -> Subtask {
+        (self.id.vertex, self.id.subtask)
+    }
+
+    /// Begins a new attempt, which counts on from `base`; the old one counts nothing any more.
+    pub fn renew(&mut self, base: v1::Figures) {
+        self.id.attempt += 1;
+        self.state = ExecutionState::Created;
+        self.location = None;
+        self.figures = v1::Figures::default();
+        self.base = base;
+        self.last = None;
+        self.started_at = None;
+        self.ended_at = None;
+        self.acknowledged = false;
     }
 }

@@ -1,14 +1,14 @@
 //! The job master: accepts jobs, and for each schedules its tasks, watches them and fails over.
 //!
-//! - [`scheduler`] decides what a job does next; with [`slot_pool`], [`splits`], [`restart`] and [`execution`] it is a
-//!   pure state machine that is told the time.
+//! - [`scheduler`] decides what a job does next; with [`checkpoint`], [`slot_pool`], [`splits`], [`restart`] and
+//!   [`execution`] it is a pure state machine that is told the time.
 //! - [`master`] carries out what it wants: one event loop for each job, its links to the resource manager and to the
 //!   task executors.
 //! - [`dispatcher`] takes jobs in; [`rest`] is how people and tools reach it.
 //! - [`server`] is the process.
 
-mod convert;
 pub mod checkpoint;
+mod convert;
 pub mod counts;
 pub mod dispatcher;
 mod endpoint;

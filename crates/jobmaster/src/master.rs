@@ -4,8 +4,10 @@
 //! come back as events, files are prepared and committed on threads that may block.
 
 mod beats;
+mod checkpoints;
 mod effects;
 pub(crate) mod event;
+mod metrics;
 mod resource_manager;
 mod task_executors;
 pub(crate) mod view;
@@ -18,6 +20,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use checkpoint::Stores;
 use controller_events::{Cx, Fault, Handle, Processor, StopReason};
 use entrypoint::Placement;
 use heartbeat::{
@@ -26,6 +29,7 @@ use heartbeat::{
 use job::graph::JobGraph;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use runtime_core::metrics::Observe;
 use runtime_core::time::TokioClock;
 use runtime_core::{Clock, Epoch, Incarnation, JobId, ResourceId};
 use tokio::runtime;
@@ -34,8 +38,10 @@ use wire::convert::WireId as _;
 use wire::fencing::Fence;
 use wire::{Address, Transport, v1};
 
+use crate::checkpoint::CheckpointLog;
 use crate::scheduler::{Now, Scheduler};
 use event::{JmEvent, JmState};
+use metrics::JobMetrics;
 use resource_manager::ResourceManagerLink;
 use task_executors::TaskExecutorConnection;
 use view::JobView;
@@ -55,6 +61,9 @@ pub(crate) struct Shared {
     pub(crate) slot_request_timeout: Duration,
     pub(crate) slot_idle_timeout: Duration,
     pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) metrics: entrypoint::MetricSources,
+    /// Where checkpoints are kept.
+    pub(crate) stores: Arc<dyn Stores>,
     pub(crate) clock: TokioClock,
     pub(crate) runtime: runtime::Handle,
     pub(crate) placement: Placement,
@@ -68,6 +77,8 @@ pub(crate) struct Submission {
     pub(crate) file: Bytes,
     pub(crate) graph: Arc<JobGraph>,
     pub(crate) seed: u64,
+    /// Remembers its checkpoints.
+    pub(crate) log: Arc<dyn CheckpointLog>,
 }
 
 /// The state of a job's master.
@@ -85,6 +96,8 @@ pub(crate) struct JobMasterProcessor {
     /// Told that this loop turns.
     liveness: Arc<LivenessSource<Incarnation>>,
     dirty: bool,
+    /// Shown at `/metrics` as long as the job is led here.
+    _metrics: Arc<dyn Observe>,
     /// Told once, when the job is over.
     ended: Option<UnboundedSender<JobId>>,
 }
@@ -101,6 +114,8 @@ impl JobMasterProcessor {
         let now = Now { tick: shared.clock.now(), wall: shared.clock.wall(), jitter: 0.0 };
         let (job, epoch) = (submission.job, shared.epoch);
         let timeout = shared.slot_request_timeout;
+        let metrics: Arc<dyn Observe> = Arc::new(JobMetrics(Arc::clone(&view)));
+        shared.metrics.add_while_alive(Arc::downgrade(&metrics));
         Ok(Self {
             resource_id: format!("jobmaster-{job}").parse()?,
             scheduler: Scheduler::new(job, epoch, Arc::clone(&submission.graph), timeout, now),
@@ -118,6 +133,7 @@ impl JobMasterProcessor {
             view,
             liveness,
             dirty: true,
+            _metrics: metrics,
             ended: Some(ended),
             submission,
             shared,
@@ -218,8 +234,23 @@ impl Processor for JobMasterProcessor {
             JmEvent::Prepared(result) => self.scheduler.prepared(result, now),
             JmEvent::Submitted(attempt, result) => self.scheduler.submitted(&attempt, result, now),
             JmEvent::CancelGaveUp(attempt) => self.scheduler.cancel_gave_up(&attempt, now),
-            JmEvent::Swept => self.scheduler.swept(now),
+            JmEvent::Swept(result) => self.scheduler.swept(result, now),
             JmEvent::Committed(result) => self.scheduler.committed(result, now),
+            JmEvent::CheckpointsReserved(up_to, result) => {
+                self.scheduler.checkpoints_reserved(up_to, result, now);
+            }
+            JmEvent::TriggerFailed(id, checkpoint, cause, unknown_task) => {
+                self.scheduler.trigger_failed(&id, checkpoint, &cause, unknown_task, now);
+            }
+            JmEvent::CheckpointWritten(checkpoint, result) => {
+                self.scheduler.checkpoint_written(checkpoint, result, now);
+            }
+            JmEvent::CheckpointCommitted(checkpoint, result) => {
+                self.scheduler.checkpoint_committed(checkpoint, result, now);
+            }
+            JmEvent::CheckpointRead(result) => {
+                self.scheduler.checkpoint_read(result.map(|read| *read), now);
+            }
             JmEvent::Wake(timer) => self.scheduler.wake(timer, now),
             JmEvent::Cancel(reply) => reply.send(self.scheduler.cancel(now)),
             JmEvent::Beat => self.beat(&events, now),

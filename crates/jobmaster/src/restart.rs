@@ -14,6 +14,8 @@ use runtime_core::Tick;
 pub enum Decision {
     /// The job runs again, not before this moment.
     RestartAt(Tick),
+    /// The failure belongs to the restart that is planned for this moment already.
+    Join(Tick),
     /// The job fails; the text says which rule refuses.
     Refuse(String),
 }
@@ -74,7 +76,7 @@ impl RestartBackoff {
                 attempts,
             } => {
                 if let Some(planned) = self.planned.filter(|at| now < *at) {
-                    return Decision::RestartAt(planned);
+                    return Decision::Join(planned);
                 }
                 if self.planned.is_some_and(|at| now.since(at) >= reset_after) {
                     self.exponent = 0;
@@ -176,9 +178,8 @@ mod tests {
     #[test]
     fn failures_before_the_planned_restart_belong_to_it() {
         let mut backoff = exponential(Some(1));
-        let first = backoff.on_failure(secs(10), 0.0);
-        assert_eq!(first, Decision::RestartAt(secs(11)));
-        assert_eq!(backoff.on_failure(Tick::from_millis(10_500), 0.0), first);
+        assert_eq!(backoff.on_failure(secs(10), 0.0), Decision::RestartAt(secs(11)));
+        assert_eq!(backoff.on_failure(Tick::from_millis(10_500), 0.0), Decision::Join(secs(11)));
         assert!(matches!(backoff.on_failure(secs(11), 0.0), Decision::Refuse(_)));
     }
 }

@@ -4,22 +4,29 @@
 //! and answers with [`Effect`]s for the shell to carry out: declare slots, submit, cancel, commit, wake me. Flink:
 //! `DefaultScheduler` with `ExecutionGraph`; transitions as in its job and execution states.
 //!
-//! Without checkpoints a restart begins from the start of the input and the whole output is one commit, so a failure
-//! stops every task of the job, not a region of it.
+//! A failure stops and restarts a *region*: the subtasks that records connect. Without checkpoints the whole output is one
+//! commit and a restart begins from the start of the input, so then the job is one region. Nothing calls itself: each
+//! event changes what it must, and [`Scheduler::settle`] then does what follows until nothing does.
 
+mod checkpoints;
 mod deploy;
 mod failure;
 mod lifecycle;
+mod recover;
+mod regions;
+mod restore;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use job::graph::JobGraph;
 use runtime_core::{AllocationId, AttemptId, Epoch, EpochMillis, JobId, ResourceId, Tick};
 use wire::v1;
 
+use crate::checkpoint::coordinator::CheckpointEffect;
+use crate::checkpoint::{CheckpointCoordinator, CheckpointPointer, CheckpointStats};
 use crate::counts::{Counts, take_report};
 use crate::execution::Executions;
 use crate::restart::RestartBackoff;
@@ -28,6 +35,8 @@ use crate::splits::SplitAssigner;
 use crate::status::{ExecutionState, JobStatus, Timestamps};
 
 pub use failure::FailureEntry;
+pub use recover::{ReadFailure, Recovered};
+use regions::Regions;
 
 /// The time, as the shell passes it in.
 #[derive(Debug, Clone, Copy)]
@@ -58,10 +67,21 @@ pub enum Effect {
     },
     /// Give a slot back.
     FreeSlot(PooledSlot, String),
-    /// Remove what unfinished attempts have left in the outputs; answer with [`Scheduler::swept`].
-    Sweep,
-    /// Make this output visible; answer with [`Scheduler::committed`].
+    /// Make this output visible, then remove what else these attempts have left in the outputs (absent: any attempt of the
+    /// job); answer with [`Scheduler::swept`].
+    Sweep {
+        /// What the latest checkpoint has staged.
+        commit: Vec<v1::StagedFile>,
+        /// Those that were stopped.
+        attempts: Option<Vec<AttemptId>>,
+    },
+    /// Make the whole output of a job without checkpoints visible; answer with [`Scheduler::committed`].
     Commit(Vec<v1::StagedFile>),
+    /// For a checkpoint.
+    Checkpoint(CheckpointEffect),
+    /// Read the newest of these that can be read, which are the oldest first; answer with
+    /// [`Scheduler::checkpoint_read`].
+    ReadCheckpoint(Vec<CheckpointPointer>),
     /// Call [`Scheduler::wake`] with this timer at this moment.
     WakeAt(Timer, Tick),
     /// The job is over.
@@ -75,6 +95,12 @@ pub enum Timer {
     Restart(u64),
     /// The slots have been waited for long enough.
     SlotRequest(u64),
+    /// A checkpoint is due.
+    Checkpoint(u64),
+    /// A checkpoint has taken too long.
+    CheckpointExpiry(u64),
+    /// The checkpoint to go on from is to be read again.
+    ReadCheckpoint(u64),
 }
 
 /// A subtask on its way to a task executor.
@@ -90,30 +116,25 @@ pub struct Deployment {
     pub inputs: Vec<(u32, Vec<AttemptId>)>,
     /// For each edge that goes out, the attempts downstream and where they run.
     pub outputs: Vec<(u32, Vec<(AttemptId, ResourceId)>)>,
+    /// What it begins with.
+    pub restore: Option<v1::RestoredState>,
 }
 
 /// Where the job stands between two events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     Preparing,
-    WaitingForSlots,
-    Executing,
-    /// Attempts are being stopped.
-    Stopping(Then),
-    /// The pause before a restart.
-    Pausing,
-    /// What attempts have left is being removed; then the job begins again, or ends like this.
-    Sweeping(Option<JobStatus>),
+    /// The checkpoint is being read from which a new term goes on.
+    Recovering,
+    /// Its regions run, or are on their way there.
+    Active,
+    /// Without checkpoints: the whole output is being made visible.
     Committing,
+    /// All attempts are being stopped; then the job ends like this.
+    Stopping(JobStatus),
+    /// What attempts have left is being removed; then the job ends like this.
+    Sweeping(JobStatus),
     Ended,
-}
-
-/// What follows once all attempts are over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Then {
-    RestartAt(Tick),
-    Fail,
-    Cancel,
 }
 
 /// A job's state machine.
@@ -124,11 +145,21 @@ pub struct Scheduler {
     status: JobStatus,
     timestamps: Timestamps,
     executions: Executions,
+    regions: Regions,
     pool: SlotPool,
     splits: SplitAssigner<v1::FileSplit>,
+    checkpoints: Option<CheckpointCoordinator>,
     restart: RestartBackoff,
     slot_request_timeout: std::time::Duration,
     timer_number: u64,
+    fail_over: u64,
+    /// Fail-overs of which no region has begun again yet.
+    uncounted: BTreeSet<u64>,
+    /// Outputs are being made visible or removed for regions that begin again.
+    files_in_use: bool,
+    /// The checkpoints to go on from, oldest first, until one of them has been read.
+    unread: Vec<CheckpointPointer>,
+    read_tries: u32,
     earlier: Counts,
     restarts: u64,
     failures: std::collections::VecDeque<FailureEntry>,
@@ -148,16 +179,24 @@ impl Scheduler {
     ) -> Self {
         let mut timestamps = Timestamps::default();
         timestamps.enter(JobStatus::Initializing, now.wall);
+        let checkpoints = graph.checkpoints.clone();
         Self {
             phase: Phase::Preparing,
             status: JobStatus::Initializing,
             timestamps,
             executions: Executions::new(job, term, &graph),
+            regions: Regions::of(&graph),
             pool: SlotPool::default(),
             splits: SplitAssigner::new(Vec::new(), 1),
+            checkpoints: checkpoints.map(|options| CheckpointCoordinator::new(job, options, 0, 0)),
             restart: RestartBackoff::new(graph.restart.clone()),
             slot_request_timeout,
             timer_number: 0,
+            fail_over: 0,
+            uncounted: BTreeSet::new(),
+            files_in_use: false,
+            unread: Vec::new(),
+            read_tries: 0,
             earlier: Counts::default(),
             restarts: 0,
             failures: std::collections::VecDeque::new(),
@@ -187,7 +226,7 @@ impl Scheduler {
             .filter(|(allocation, index)| self.pool.offer(*allocation, task_executor, *index, now.tick))
             .map(|(allocation, _)| *allocation)
             .collect();
-        self.try_deploy(now);
+        self.settle(now);
         accepted
     }
 
@@ -201,9 +240,10 @@ impl Scheduler {
             }
             Err(failure) => {
                 let cause = format!("it could not be deployed: {}", failure.cause);
-                self.attempt_failed(attempt, &cause, failure.unrecoverable, now);
+                self.attempts_failed(&[*attempt], &cause, failure.unrecoverable, now);
             }
         }
+        self.settle(now);
     }
 
     /// A task's new state. What is late, doubled or of an earlier attempt changes nothing.
@@ -226,20 +266,25 @@ impl Scheduler {
         let canceling = execution.state == ExecutionState::Canceling;
         match update.state {
             ExecutionState::Failed if !canceling => {
-                self.attempt_failed(&update.attempt, &update.error, update.unrecoverable, now);
+                self.attempts_failed(&[update.attempt], &update.error, update.unrecoverable, now);
             }
             state if state.is_terminal() => {
                 execution.state = if canceling { ExecutionState::Canceled } else { state };
                 execution.ended_at = Some(now.wall);
                 if execution.state == ExecutionState::Finished {
-                    execution.staged = update.staged;
+                    let mut last = update.last.unwrap_or_default();
+                    last.figures = Some(execution.figures.clone());
+                    execution.last = Some(last.clone());
+                    if let Some(checkpoints) = &mut self.checkpoints {
+                        checkpoints.finished(&update.attempt, *last, now);
+                    }
                 }
                 self.splits.ended(&update.attempt);
-                self.attempt_over(now);
             }
             state if !canceling && state > execution.state => execution.state = state,
             _ => {}
         }
+        self.settle(now);
     }
 
     /// What a task has counted so far.
@@ -265,18 +310,15 @@ impl Scheduler {
             .filter(|e| e.location.as_ref().is_some_and(|l| l.task_executor == *task_executor))
             .map(|e| e.id)
             .collect();
-        for attempt in gone {
-            self.attempt_failed(&attempt, "the task executor no longer runs it", false, now);
-        }
+        self.attempts_failed(&gone, "the task executor no longer runs it", false, now);
+        self.settle(now);
     }
 
     /// A task executor is a suspect, or no longer: nothing new is deployed there meanwhile. What waits for slots waits for
     /// it to be cleared, or for others in its place once it is lost.
     pub fn suspect(&mut self, task_executor: &ResourceId, suspect: bool, now: Now) {
         self.pool.suspect(task_executor, suspect);
-        if !suspect {
-            self.try_deploy(now);
-        }
+        self.settle(now);
     }
 
     /// Slots that have been idle since before this moment and are not needed; they are the job's no longer.
@@ -286,7 +328,10 @@ impl Scheduler {
 
     /// The next split for an attempt, and its part of the rate.
     pub fn next_split(&mut self, attempt: AttemptId, request: u64) -> Option<v1::FileSplit> {
-        self.executions.current_mut(&attempt)?;
+        let execution = self.executions.current_mut(&attempt)?;
+        if execution.state.is_terminal() || execution.state == ExecutionState::Canceling {
+            return None;
+        }
         self.splits.next(attempt, request)
     }
 
@@ -356,17 +401,10 @@ impl Scheduler {
         }
     }
 
-    /// Where each group's subtasks run.
-    fn place(&mut self, groups: &BTreeMap<u32, PooledSlot>, now: Now) {
-        for execution in self.executions.iter_mut() {
-            let Some(slot) = groups.get(&execution.id.subtask) else { continue };
-            execution.state = ExecutionState::Deploying;
-            execution.started_at = Some(now.wall);
-            execution.location = Some(crate::execution::Location {
-                allocation: slot.allocation,
-                task_executor: slot.task_executor.clone(),
-            });
-        }
+    /// Its checkpoints, if it takes any.
+    #[must_use]
+    pub fn checkpoint_stats(&self) -> Option<&CheckpointStats> {
+        self.checkpoints.as_ref().map(CheckpointCoordinator::stats)
     }
 }
 
@@ -392,6 +430,6 @@ pub struct TaskUpdate {
     pub unrecoverable: bool,
     /// What it has counted.
     pub figures: Option<v1::Figures>,
-    /// What its sink has staged.
-    pub staged: Vec<v1::StagedFile>,
+    /// With FINISHED: its part of every later checkpoint.
+    pub last: Option<Box<v1::TaskSnapshot>>,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use checkpoint::UrlStores;
 use controller_events::{EventLoop, LoopOptions};
 use dashmap::DashMap;
 use entrypoint::config::keys;
@@ -73,6 +74,8 @@ impl JobMaster {
             slot_request_timeout: config.get(&keys::SLOT_REQUEST_TIMEOUT),
             slot_idle_timeout: config.get(&keys::SLOT_IDLE_TIMEOUT),
             transport: Arc::clone(&transport),
+            metrics: server.metrics.clone(),
+            stores: Arc::new(UrlStores::new(tokio::runtime::Handle::current())),
             clock: server.clock.clone(),
             runtime: tokio::runtime::Handle::current(),
             placement,

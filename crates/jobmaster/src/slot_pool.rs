@@ -81,16 +81,25 @@ impl SlotPool {
         slot.group.is_none() && !self.suspects.contains(&slot.task_executor)
     }
 
-    /// Puts `groups` sharing groups into slots, or nothing if there are too few that are not a suspect's. A group gets the slot that it had
-    /// before where that is still here; the others are spread over the task executors by the order of their slots.
-    pub fn assign(&mut self, groups: u32) -> Option<BTreeMap<u32, PooledSlot>> {
+    /// Puts these sharing groups into slots, or nothing if there are too few that are not a suspect's. A group gets the slot
+    /// that it had before where that is still here; the others are spread over the task executors by the order of their
+    /// slots.
+    pub fn assign(&mut self, groups: &BTreeSet<u32>) -> Option<BTreeMap<u32, PooledSlot>> {
+        let mut taken: BTreeMap<u32, AllocationId> = BTreeMap::new();
+        for slot in self.slots.values() {
+            // One that has its slot already shares it.
+            if let Some(group) = slot.group.filter(|group| groups.contains(group)) {
+                taken.insert(group, slot.allocation);
+            }
+        }
         let free = self.slots.values().filter(|slot| self.is_open(slot)).count();
-        if free < groups as usize {
+        if free + taken.len() < groups.len() {
             return None;
         }
-        let mut taken = BTreeMap::new();
-        for slot in self.slots.values_mut().filter(|slot| !self.suspects.contains(&slot.task_executor)) {
-            if let Some(group) = slot.previous.filter(|g| *g < groups && !taken.contains_key(g)) {
+        for slot in self.slots.values_mut() {
+            let open = slot.group.is_none() && !self.suspects.contains(&slot.task_executor);
+            let before = slot.previous.filter(|g| open && groups.contains(g) && !taken.contains_key(g));
+            if let Some(group) = before {
                 slot.group = Some(group);
                 taken.insert(group, slot.allocation);
             }
@@ -107,14 +116,14 @@ impl SlotPool {
         }
         open.sort();
         let mut open = open.into_iter();
-        for group in 0..groups {
-            if taken.contains_key(&group) {
+        for group in groups {
+            if taken.contains_key(group) {
                 continue;
             }
             let (_, allocation) = open.next()?;
             if let Some(slot) = self.slots.get_mut(&allocation) {
-                slot.group = Some(group);
-                taken.insert(group, allocation);
+                slot.group = Some(*group);
+                taken.insert(*group, allocation);
             }
         }
         Some(
@@ -122,10 +131,10 @@ impl SlotPool {
         )
     }
 
-    /// Takes all groups out of their slots; the slots stay.
-    pub fn vacate(&mut self, now: Tick) {
+    /// Takes these groups out of their slots; the slots stay.
+    pub fn vacate(&mut self, groups: &BTreeSet<u32>, now: Tick) {
         for slot in self.slots.values_mut() {
-            if let Some(group) = slot.group.take() {
+            if let Some(group) = slot.group.take_if(|group| groups.contains(group)) {
                 slot.previous = Some(group);
                 slot.idle_since = now;
             }
@@ -197,6 +206,22 @@ mod tests {
         AllocationId::from_u128(n)
     }
 
+    fn groups(count: u32) -> BTreeSet<u32> {
+        (0..count).collect()
+    }
+
+    #[test]
+    fn a_group_that_comes_later_gets_a_slot_of_its_own() {
+        let mut pool = pool(2);
+        pool.offer(id(1), &te("a"), 0, Tick::ZERO);
+        pool.offer(id(2), &te("b"), 0, Tick::ZERO);
+        let first = pool.assign(&BTreeSet::from([0])).unwrap();
+        let second = pool.assign(&BTreeSet::from([1])).unwrap();
+        assert_ne!(first[&0].allocation, second[&1].allocation);
+        pool.vacate(&BTreeSet::from([1]), Tick::ZERO);
+        assert_eq!(pool.assign(&groups(2)).unwrap()[&0].allocation, first[&0].allocation);
+    }
+
     fn pool(required: u32) -> SlotPool {
         let mut pool = SlotPool::default();
         pool.require(required);
@@ -225,7 +250,7 @@ mod tests {
         for (n, name, index) in [(1, "a", 0), (2, "a", 1), (3, "b", 0), (4, "b", 1)] {
             assert!(pool.offer(id(n), &te(name), index, Tick::ZERO));
         }
-        let assigned = pool.assign(2).unwrap();
+        let assigned = pool.assign(&groups(2)).unwrap();
         assert_ne!(assigned[&0].task_executor, assigned[&1].task_executor);
     }
 
@@ -234,9 +259,9 @@ mod tests {
         let mut pool = pool(2);
         pool.offer(id(1), &te("a"), 0, Tick::ZERO);
         pool.offer(id(2), &te("b"), 0, Tick::ZERO);
-        let first = pool.assign(2).unwrap();
-        pool.vacate(Tick::ZERO);
-        let again = pool.assign(2).unwrap();
+        let first = pool.assign(&groups(2)).unwrap();
+        pool.vacate(&groups(2), Tick::ZERO);
+        let again = pool.assign(&groups(2)).unwrap();
         for group in 0..2 {
             assert_eq!(first[&group].allocation, again[&group].allocation);
         }
@@ -247,21 +272,21 @@ mod tests {
         let mut pool = pool(2);
         pool.offer(id(1), &te("a"), 0, Tick::ZERO);
         pool.offer(id(2), &te("b"), 0, Tick::ZERO);
-        assert!(pool.assign(2).is_some());
-        pool.vacate(Tick::ZERO);
+        assert!(pool.assign(&groups(2)).is_some());
+        pool.vacate(&groups(2), Tick::ZERO);
         pool.suspect(&te("a"), true);
-        assert_eq!(pool.assign(2), None, "also the slot that a group had before");
-        assert_eq!(pool.assign(1).unwrap()[&0].task_executor, te("b"));
-        pool.vacate(Tick::ZERO);
+        assert_eq!(pool.assign(&groups(2)), None, "also the slot that a group had before");
+        assert_eq!(pool.assign(&groups(1)).unwrap()[&0].task_executor, te("b"));
+        pool.vacate(&groups(2), Tick::ZERO);
         pool.suspect(&te("a"), false);
-        assert!(pool.assign(2).is_some());
+        assert!(pool.assign(&groups(2)).is_some());
     }
 
     #[test]
     fn nothing_is_assigned_while_a_slot_is_missing() {
         let mut pool = pool(2);
         pool.offer(id(1), &te("a"), 0, Tick::ZERO);
-        assert_eq!(pool.assign(2), None);
+        assert_eq!(pool.assign(&groups(2)), None);
         assert_eq!(pool.release_task_executor(&te("a")), 1);
         assert!(pool.is_empty());
     }

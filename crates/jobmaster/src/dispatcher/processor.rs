@@ -19,6 +19,7 @@ use runtime_core::{Clock, JobId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{CancelOutcome, History, SubmitError, Views};
+use crate::checkpoint::VolatileLog;
 use crate::endpoint::{Master, Masters};
 use crate::master::event::JmEvent;
 use crate::master::view::JobView;
@@ -143,7 +144,13 @@ impl DispatcherProcessor {
             return if past.file.as_bytes() == file { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
         }
         tracing::info!(%job, name = %graph.name, slots = graph.slots(), "a job has been submitted");
-        let submission = Submission { job, file: file.clone(), graph, seed: self.random.random() };
+        let submission = Submission {
+            job,
+            file: file.clone(),
+            graph,
+            seed: self.random.random(),
+            log: Arc::new(VolatileLog),
+        };
         let start = |cause: String| SubmitError::Start { job, cause };
         let now = Now { tick: self.shared.clock.now(), wall: self.shared.clock.wall(), jitter: 0.0 };
         let first = Scheduler::new(

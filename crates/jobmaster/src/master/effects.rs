@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connectors::sink;
+use connectors::sink::Committer as _;
+use connectors::sink::file::FileCommitter;
 use connectors::source::file as file_source;
 use controller_events::{Handle, Tag, When};
 use job::graph::{JobGraph, OperatorSpec};
@@ -23,7 +25,7 @@ use crate::slot_pool::PooledSlot;
 const CANCEL_TRIES: u32 = 3;
 
 /// Bounds a call that deploys, stops or frees something.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl JobMasterProcessor {
     pub(super) fn carry_out_effects(&mut self, events: &Handle<JmEvent>) {
@@ -39,18 +41,29 @@ impl JobMasterProcessor {
                     self.cancel_task(&task_executor, attempt, events)
                 }
                 Effect::FreeSlot(slot, cause) => self.free_slot(&slot, &cause),
-                Effect::Sweep => {
+                Effect::Sweep { commit, attempts } => {
                     let (graph, job) = (Arc::clone(&self.submission.graph), self.submission.job);
                     self.block(events, move || {
-                        sweep(&graph, job);
-                        JmEvent::Swept
+                        let committed = make_visible(commit);
+                        // What is not visible yet must not be removed.
+                        if committed.is_ok() {
+                            sweep(&graph, job, attempts.as_deref());
+                        }
+                        JmEvent::Swept(committed)
                     });
                 }
-                Effect::Commit(staged) => self.block(events, move || JmEvent::Committed(commit(staged))),
+                Effect::Commit(staged) => {
+                    self.block(events, move || JmEvent::Committed(make_visible(staged)));
+                }
+                Effect::Checkpoint(effect) => self.carry_out_for_checkpoint(effect, events),
+                Effect::ReadCheckpoint(pointers) => self.read_checkpoint(pointers, events),
                 Effect::WakeAt(timer, at) => {
                     let (name, number) = match timer {
                         Timer::Restart(number) => ("restart", number),
                         Timer::SlotRequest(number) => ("slot-request", number),
+                        Timer::Checkpoint(number) => ("checkpoint", number),
+                        Timer::CheckpointExpiry(number) => ("checkpoint-expiry", number),
+                        Timer::ReadCheckpoint(number) => ("read-checkpoint", number),
                     };
                     let tag = Tag::keyed(name, u128::from(number));
                     if events.schedule(Some(tag), When::At(at), JmEvent::Wake(timer)).is_err() {
@@ -64,7 +77,7 @@ impl JobMasterProcessor {
     }
 
     /// Runs what may wait for a disk on a thread that may; in a simulation, on the only one there is.
-    fn block(&self, events: &Handle<JmEvent>, work: impl FnOnce() -> JmEvent + Send + 'static) {
+    pub(super) fn block(&self, events: &Handle<JmEvent>, work: impl FnOnce() -> JmEvent + Send + 'static) {
         let events = events.clone();
         self.shared.placement.block(&self.shared.runtime, move || {
             if events.put(work()).is_err() {
@@ -117,6 +130,7 @@ impl JobMasterProcessor {
             attempt: Some((&deployment.attempt).into()),
             job_file: self.submission.file.clone(),
             origin_job_id: self.job_bytes(),
+            restore: deployment.restore.clone(),
             inputs: deployment.inputs.iter().map(gates).collect(),
             outputs: deployment
                 .outputs
@@ -211,15 +225,21 @@ fn prepare(graph: &JobGraph) -> Result<Vec<v1::FileSplit>, String> {
     splits.iter().map(convert::split_out).collect()
 }
 
-fn sweep(graph: &JobGraph, job: JobId) {
+/// Removes what these attempts have left, or all attempts of the job.
+fn sweep(graph: &JobGraph, job: JobId, attempts: Option<&[AttemptId]>) {
     for options in sinks(graph) {
-        if let Err(error) = sink::file::sweep(options, job) {
+        let swept = match attempts {
+            Some(attempts) => FileCommitter(options).sweep_attempts(attempts),
+            None => FileCommitter(options).sweep(job),
+        };
+        if let Err(error) = swept {
             tracing::warn!(%job, %error, "unfinished output could not be removed");
         }
     }
 }
 
-fn commit(staged: Vec<v1::StagedFile>) -> Result<(), String> {
-    let staged: Vec<sink::file::StagedFile> = staged.into_iter().map(convert::staged_in).collect();
+/// Makes staged output visible. It may be repeated.
+pub(super) fn make_visible(staged: Vec<v1::StagedFile>) -> Result<(), String> {
+    let staged: Vec<sink::StagedFile> = staged.into_iter().map(convert::staged_in).collect();
     sink::file::commit(&staged).map_err(|e| e.to_string())
 }

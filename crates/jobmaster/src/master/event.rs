@@ -6,7 +6,9 @@ use wire::liveness::BeatEnd;
 use wire::registration::Registered;
 use wire::{MessageStream, RpcError, v1};
 
-use crate::scheduler::{SubmitFailure, Timer};
+use crate::checkpoint::coordinator::WriteFailure;
+use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
+use crate::scheduler::{ReadFailure, SubmitFailure, Timer};
 
 /// The answer to a call that is waited for.
 pub(crate) type Answer<T> = Reply<Result<T, RpcError>>;
@@ -34,8 +36,15 @@ pub(crate) enum JmEvent {
     Prepared(Result<Vec<v1::FileSplit>, String>),
     Submitted(AttemptId, Result<(), SubmitFailure>),
     CancelGaveUp(AttemptId),
-    Swept,
+    Swept(Result<(), String>),
     Committed(Result<(), String>),
+    CheckpointsReserved(u64, Result<(), String>),
+    /// A task executor could not be told of a checkpoint: why, and whether it does not know a task of it.
+    TriggerFailed(ResourceId, u64, String, bool),
+    CheckpointWritten(u64, Result<(), WriteFailure>),
+    CheckpointCommitted(u64, Result<(), String>),
+    /// The checkpoint to go on from, and those before it that are left.
+    CheckpointRead(Result<Box<(CompletedCheckpoint, Vec<CheckpointPointer>)>, ReadFailure>),
     Wake(Timer),
     /// Somebody asks for the job's end; the answer says whether it will come.
     Cancel(Reply<bool>),
@@ -55,6 +64,7 @@ pub(crate) enum JmState {
     SlotPool,
     TaskUpdate,
     InputSplits,
+    Checkpoint,
     Connection,
     Heartbeat,
 }
@@ -67,6 +77,7 @@ impl EventState for JmState {
         Self::SlotPool,
         Self::TaskUpdate,
         Self::InputSplits,
+        Self::Checkpoint,
         Self::Connection,
         Self::Heartbeat,
     ];
@@ -82,6 +93,7 @@ impl EventState for JmState {
             Self::SlotPool => "SlotPool",
             Self::TaskUpdate => "TaskUpdate",
             Self::InputSplits => "InputSplits",
+            Self::Checkpoint => "Checkpoint",
             Self::Connection => "Connection",
             Self::Heartbeat => "Heartbeat",
         }
@@ -94,6 +106,7 @@ impl EventState for JmState {
             Self::SlotPool => Some("SlotPoolRateAndTimeMs"),
             Self::TaskUpdate => Some("TaskUpdateRateAndTimeMs"),
             Self::InputSplits => Some("InputSplitsRateAndTimeMs"),
+            Self::Checkpoint => Some("CheckpointRateAndTimeMs"),
             Self::Connection => Some("ConnectionRateAndTimeMs"),
             Self::Heartbeat => Some("HeartbeatRateAndTimeMs"),
         }
@@ -109,13 +122,18 @@ impl Event for JmEvent {
             | Self::Prepared(_)
             | Self::Submitted(..)
             | Self::CancelGaveUp(_)
-            | Self::Swept
+            | Self::Swept(_)
             | Self::Committed(_)
             | Self::Wake(_)
             | Self::Cancel(_) => JmState::Scheduling,
             Self::OfferSlots(..) | Self::IdleSlots => JmState::SlotPool,
             Self::TaskExecutorSays(..) | Self::Publish => JmState::TaskUpdate,
             Self::NextSplit(..) => JmState::InputSplits,
+            Self::CheckpointsReserved(..)
+            | Self::TriggerFailed(..)
+            | Self::CheckpointWritten(..)
+            | Self::CheckpointCommitted(..)
+            | Self::CheckpointRead(_) => JmState::Checkpoint,
             Self::RegisterTaskExecutor(..)
             | Self::TaskExecutorStream(..)
             | Self::TaskExecutorStreamEnded(..)
@@ -149,7 +167,12 @@ impl Event for JmEvent {
             Self::Prepared(_) => "Prepared",
             Self::Submitted(..) => "Submitted",
             Self::CancelGaveUp(_) => "CancelGaveUp",
-            Self::Swept => "Swept",
+            Self::Swept(_) => "Swept",
+            Self::CheckpointsReserved(..) => "CheckpointsReserved",
+            Self::TriggerFailed(..) => "TriggerFailed",
+            Self::CheckpointWritten(..) => "CheckpointWritten",
+            Self::CheckpointCommitted(..) => "CheckpointCommitted",
+            Self::CheckpointRead(_) => "CheckpointRead",
             Self::Committed(_) => "Committed",
             Self::Wake(_) => "Wake",
             Self::Cancel(_) => "Cancel",

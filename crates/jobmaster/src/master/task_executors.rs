@@ -25,10 +25,14 @@ pub(crate) struct TaskExecutorConnection {
 
 impl TaskExecutorConnection {
     pub(super) fn disconnect(&mut self, cause: &str) {
-        let message =
-            v1::job_master_to_task_executor::Message::Disconnect(v1::Disconnect { cause: cause.into() });
-        self.talk.say(v1::JobMasterToTaskExecutor { number: 0, message: Some(message) });
+        self.say(v1::job_master_to_task_executor::Message::Disconnect(v1::Disconnect {
+            cause: cause.into(),
+        }));
         self.talk.disconnect();
+    }
+
+    pub(super) fn say(&mut self, message: v1::job_master_to_task_executor::Message) {
+        self.talk.say(v1::JobMasterToTaskExecutor { number: 0, message: Some(message) });
     }
 }
 
@@ -147,6 +151,17 @@ impl JobMasterProcessor {
             Some(Message::FailSlot(slot)) => {
                 if let Ok(allocation) = AllocationId::try_from(slot.allocation_id.as_ref()) {
                     self.scheduler.slot_lost(allocation, &slot.cause, now);
+                }
+            }
+            Some(Message::CheckpointAcknowledged(ack)) => {
+                if let Ok(attempt) = attempt_id(ack.attempt.as_ref(), "attempt") {
+                    let snapshot = ack.snapshot.unwrap_or_default();
+                    self.scheduler.acknowledged(&attempt, ack.checkpoint, snapshot, now);
+                }
+            }
+            Some(Message::CheckpointDeclined(declined)) => {
+                if let Ok(attempt) = attempt_id(declined.attempt.as_ref(), "attempt") {
+                    self.scheduler.declined(&attempt, declined.checkpoint, &declined.cause, now);
                 }
             }
             Some(Message::Disconnect(bye)) => self.drop_task_executor(id, &bye.cause, now),

@@ -7,7 +7,8 @@ use serde::Serialize;
 use wire::v1;
 
 use super::Submission;
-use crate::counts::Counts;
+use crate::checkpoint::CheckpointStats;
+use crate::counts::{Counts, add_records};
 use crate::execution::Execution;
 use crate::scheduler::Scheduler;
 use crate::status::{ExecutionState, JobStatus};
@@ -36,6 +37,8 @@ pub struct JobView {
     pub failures: Vec<FailureView>,
     /// Its chains.
     pub vertices: Vec<VertexView>,
+    /// Its checkpoints, if it takes any.
+    pub checkpoints: Option<CheckpointStats>,
     /// The number of key groups.
     pub max_parallelism: u32,
     /// When this snapshot was made.
@@ -81,7 +84,7 @@ pub struct SubtaskView {
     pub started_at: Option<EpochMillis>,
     /// When it ended.
     pub ended_at: Option<EpochMillis>,
-    /// What it has counted.
+    /// What it has counted, with the records of the attempts before that it goes on from.
     pub figures: v1::Figures,
 }
 
@@ -156,6 +159,7 @@ impl JobView {
             failure: scheduler.failure().map(str::to_owned),
             failures,
             vertices: vertices.collect(),
+            checkpoints: scheduler.checkpoint_stats().cloned(),
             max_parallelism: submission.graph.max_parallelism,
             at: now,
         }
@@ -202,7 +206,7 @@ impl JobView {
             retries: counts.retries,
             timeouts: counts.timeouts,
             restarts: self.restarts,
-            checkpoints: 0,
+            checkpoints: self.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.completed),
             duration_ms: self.duration_ms(now),
             failure: self.failure.clone(),
         }
@@ -211,13 +215,15 @@ impl JobView {
 
 impl SubtaskView {
     fn of(execution: &Execution) -> Self {
+        let mut figures = execution.figures.clone();
+        add_records(&mut figures, &execution.base);
         Self {
             attempt: execution.id,
             state: execution.state,
             task_executor: execution.location.as_ref().map(|l| l.task_executor.to_string()),
             started_at: execution.started_at,
             ended_at: execution.ended_at,
-            figures: execution.figures.clone(),
+            figures,
         }
     }
 }

@@ -1,9 +1,11 @@
-//! The job as a whole: its beginning, its restarts and its ends.
+//! The job as a whole: its beginning, its ends, and what follows from one event after the other.
 
 use runtime_core::AttemptId;
 use wire::v1;
 
-use super::{Effect, Now, Phase, Scheduler, Then, Timer};
+use super::regions::RegionPhase;
+use super::{Effect, Now, Phase, Scheduler, Timer};
+use crate::checkpoint::CheckpointCoordinator;
 use crate::splits::SplitAssigner;
 use crate::status::{ExecutionState, JobStatus};
 
@@ -15,28 +17,35 @@ impl Scheduler {
         }
         match result {
             Ok(splits) => {
-                let source = self.graph.vertices.first().map_or(1, |v| v.parallelism);
-                self.splits = SplitAssigner::new(splits, source);
+                self.list_splits(splits);
                 self.enter(JobStatus::Created, now);
-                self.wait_for_slots(now);
+                self.phase = Phase::Active;
+                let all = self.regions.all();
+                self.wait_for_slots(&all, now);
             }
             Err(error) => self.job_failed(error, true, now),
         }
+        self.settle(now);
+    }
+
+    pub(super) fn list_splits(&mut self, splits: Vec<v1::FileSplit>) {
+        let source = self.graph.vertices.first().map_or(1, |v| v.parallelism);
+        self.splits = SplitAssigner::new(splits, source);
     }
 
     /// Somebody asks for the job's end. Returns whether it will be, or has been, cancelled.
     pub fn cancel(&mut self, now: Now) -> bool {
+        // Once all tasks have finished and their output is becoming visible, there is nothing left to stop.
+        let ending = self.executions.all_finished()
+            && self.checkpoints.as_ref().is_some_and(CheckpointCoordinator::is_finalizing);
         match (&self.phase, self.status) {
             (_, JobStatus::Canceled | JobStatus::Cancelling) => true,
-            (Phase::Ended | Phase::Committing | Phase::Sweeping(Some(_)), _) => false,
-            (Phase::Sweeping(None), _) => {
-                self.enter(JobStatus::Cancelling, now);
-                self.phase = Phase::Sweeping(Some(JobStatus::Canceled));
-                true
-            }
+            (Phase::Ended | Phase::Committing | Phase::Sweeping(_), _) => false,
+            (Phase::Active, _) if ending => false,
             _ => {
                 self.enter(JobStatus::Cancelling, now);
-                self.stop_attempts(Then::Cancel, now);
+                self.stop_job(JobStatus::Canceled, now);
+                self.settle(now);
                 true
             }
         }
@@ -48,105 +57,99 @@ impl Scheduler {
         if execution.state == ExecutionState::Canceling {
             execution.state = ExecutionState::Canceled;
             execution.ended_at = Some(now.wall);
-            self.attempt_over(now);
+            self.settle(now);
         }
     }
 
     /// A moment that was asked for has come.
     pub fn wake(&mut self, timer: Timer, now: Now) {
         match timer {
-            Timer::Restart(number) if number == self.timer_number && self.phase == Phase::Pausing => {
-                self.begin_again(now);
+            Timer::Restart(number) => {
+                for region in &mut self.regions.0 {
+                    if let RegionPhase::Pausing(fail_over, timer) = region.phase
+                        && timer == number
+                    {
+                        region.phase = RegionPhase::Due(fail_over);
+                    }
+                }
             }
-            Timer::SlotRequest(number)
-                if number == self.timer_number && self.phase == Phase::WaitingForSlots =>
-            {
-                let text = format!(
-                    "no slots: the job needs {} and got {} within {:?}",
-                    self.pool.required(),
-                    self.pool.len(),
-                    self.slot_request_timeout
-                );
-                self.job_failed(text, false, now);
+            Timer::SlotRequest(number) => {
+                let waiting = self.regions.select(|region| region.phase == RegionPhase::Waiting(number));
+                if !waiting.is_empty() {
+                    let text = format!(
+                        "no slots: the job needs {} and got {} within {:?}",
+                        self.pool.required(),
+                        self.pool.len(),
+                        self.slot_request_timeout
+                    );
+                    self.regions_failed(&waiting, text, false, now);
+                }
             }
-            Timer::Restart(_) | Timer::SlotRequest(_) => {}
+            Timer::CheckpointExpiry(checkpoint) => self.expire_checkpoint(checkpoint, now),
+            Timer::ReadCheckpoint(number) => self.read_checkpoint_again(number),
+            // That it is due is seen below.
+            Timer::Checkpoint(_) => {}
         }
+        self.settle(now);
     }
 
     /// The resource manager says that the job will not get the slots that it lacks.
     pub fn not_enough_resources(&mut self, required: u32, acquired: u32, now: Now) {
-        if self.phase == Phase::WaitingForSlots {
+        let waiting = self.regions.select(|region| matches!(region.phase, RegionPhase::Waiting(_)));
+        if self.phase == Phase::Active && !waiting.is_empty() {
             let text = format!("no slots: the job needs {required}, the cluster can give it {acquired}");
-            self.job_failed(text, false, now);
+            self.regions_failed(&waiting, text, false, now);
         }
+        self.settle(now);
     }
 
-    /// The output has been made visible, or could not be.
+    /// The whole output of a job without checkpoints has been made visible, or could not be.
     pub fn committed(&mut self, result: Result<(), String>, now: Now) {
         if self.phase != Phase::Committing {
             return;
         }
         match result {
-            Ok(()) => self.end(JobStatus::Finished, now),
+            Ok(()) => self.ended(JobStatus::Finished, now),
             Err(error) => {
                 self.job_failed(format!("the output could not be made visible: {error}"), true, now)
             }
         }
+        self.settle(now);
     }
 
-    /// An attempt has ended; perhaps it was the last one.
-    pub(super) fn attempt_over(&mut self, now: Now) {
-        match self.phase.clone() {
-            Phase::Executing if self.executions.all_finished() => {
-                self.phase = Phase::Committing;
-                let staged = self.executions.iter().flat_map(|e| e.staged.iter().cloned()).collect();
-                self.effects.push(Effect::Commit(staged));
+    /// Does what follows from what has changed, until nothing does.
+    pub(super) fn settle(&mut self, now: Now) {
+        loop {
+            self.end_stopped_job();
+            self.end_stops(now);
+            self.restore_due(now);
+            self.try_deploy(now);
+            // A failure comes before the next checkpoint, and the tasks hear of the last one before the job ends.
+            if self.take_checkpoint_effects(now) {
+                continue;
             }
-            Phase::Stopping(then) if self.executions.all_terminal() => match then {
-                Then::RestartAt(at) if at <= now.tick => self.begin_again(now),
-                Then::RestartAt(at) => {
-                    self.phase = Phase::Pausing;
-                    self.timer_number += 1;
-                    self.effects.push(Effect::WakeAt(Timer::Restart(self.timer_number), at));
-                }
-                Then::Fail => self.end(JobStatus::Failed, now),
-                Then::Cancel => self.end(JobStatus::Canceled, now),
-            },
-            _ => {}
+            self.end_if_all_have_finished(now);
+            self.begin_checkpoint(now);
+            if !self.take_checkpoint_effects(now) {
+                return;
+            }
         }
     }
 
-    /// What unfinished attempts had left in the outputs is gone.
-    pub fn swept(&mut self, now: Now) {
-        match self.phase {
-            Phase::Sweeping(None) => self.wait_for_slots(now),
-            Phase::Sweeping(Some(status)) => self.ended(status, now),
-            _ => {}
+    /// All attempts of a job that is to end are over, and nobody works on its outputs.
+    fn end_stopped_job(&mut self) {
+        let finalizing = self.checkpoints.as_ref().is_some_and(CheckpointCoordinator::is_finalizing);
+        if let Phase::Stopping(status) = self.phase
+            && self.executions.iter().all(|e| e.state.is_terminal() || e.state == ExecutionState::Created)
+            && !self.files_in_use
+            && !finalizing
+        {
+            self.phase = Phase::Sweeping(status);
+            self.effects.push(Effect::Sweep { commit: Vec::new(), attempts: None });
         }
     }
 
-    /// Runs the job from the start of its input. Nothing of the life before is left: its files go before the first
-    /// task of the next one is deployed.
-    fn begin_again(&mut self, now: Now) {
-        self.restarts += 1;
-        self.earlier = self.counts();
-        self.executions.renew();
-        self.pool.vacate(now.tick);
-        self.splits.reset();
-        self.phase = Phase::Sweeping(None);
-        self.effects.push(Effect::Sweep);
-    }
-
-    fn end(&mut self, status: JobStatus, now: Now) {
-        if status == JobStatus::Finished {
-            self.ended(status, now);
-        } else {
-            self.phase = Phase::Sweeping(Some(status));
-            self.effects.push(Effect::Sweep);
-        }
-    }
-
-    fn ended(&mut self, status: JobStatus, now: Now) {
+    pub(super) fn ended(&mut self, status: JobStatus, now: Now) {
         self.phase = Phase::Ended;
         self.enter(status, now);
         let cause = format!("the job is {}", status.as_str());

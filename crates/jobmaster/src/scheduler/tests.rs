@@ -1,4 +1,7 @@
-//! The scheduler driven by hand: a chain of two subtasks and a single-file sink behind it.
+//! The scheduler driven by hand, without checkpoints: a chain of two subtasks and a single-file sink behind it.
+
+mod checkpoints;
+mod random;
 
 use std::time::Duration;
 
@@ -23,6 +26,8 @@ fn graph(restart: &str) -> Arc<JobGraph> {
     let file = job::file::JobFile::parse(&text, "j.yaml").unwrap();
     Arc::new(job::plan::plan(&file).unwrap())
 }
+
+const SWEEP_ALL: Effect = Effect::Sweep { commit: Vec::new(), attempts: None };
 
 const FIXED: &str = "restart: {strategy: fixed-delay, attempts: 1, delay: 1s}\n";
 
@@ -82,13 +87,15 @@ impl Driver {
         figures: v1::Figures,
         at: u64,
     ) {
-        let staged = if state == ExecutionState::Finished && attempt.vertex.0 == 1 {
+        let staged = if attempt.vertex.0 == 1 {
             vec![v1::StagedFile { staged_path: "s".into(), final_path: "f".into(), length: 1, offset: None }]
         } else {
             Vec::new()
         };
+        let last = v1::TaskSnapshot { staged, ..v1::TaskSnapshot::default() };
+        let last = (state == ExecutionState::Finished).then(|| Box::new(last));
         let update =
-            TaskUpdate { attempt, state, error: error.into(), unrecoverable, figures: Some(figures), staged };
+            TaskUpdate { attempt, state, error: error.into(), unrecoverable, figures: Some(figures), last };
         self.scheduler.task_state(&te("te-1"), update, now(at));
     }
 }
@@ -141,8 +148,8 @@ fn c081_without_a_strategy_a_failed_task_fails_the_job_and_the_cause_is_named() 
     assert_eq!(cancels, 2);
     driver.report(attempts[1], ExecutionState::Canceled, 11);
     driver.report(attempts[2], ExecutionState::Canceled, 11);
-    assert_eq!(driver.effects(), vec![Effect::Sweep]);
-    driver.scheduler.swept(now(12));
+    assert_eq!(driver.effects(), vec![SWEEP_ALL]);
+    driver.scheduler.swept(Ok(()), now(12));
     assert_eq!(driver.scheduler.status(), JobStatus::Failed);
     let failure = driver.scheduler.failure().unwrap();
     assert!(failure.contains("boom") && failure.contains("(1/1)") && failure.contains("none"), "{failure}");
@@ -160,8 +167,8 @@ fn a_failed_task_restarts_the_whole_job_once_everything_has_stopped_and_the_paus
     let [Effect::WakeAt(timer, at)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(*at, Tick::from_millis(1010));
     driver.scheduler.wake(*timer, now(1010));
-    assert_eq!(driver.effects(), vec![Effect::Sweep], "nothing is deployed beside files of the life before");
-    driver.scheduler.swept(now(1011));
+    assert_eq!(driver.effects(), vec![SWEEP_ALL], "nothing is deployed beside files of the life before");
+    driver.scheduler.swept(Ok(()), now(1011));
     let again = driver.submits();
     assert_eq!(again.len(), 3);
     assert!(again.iter().all(|a| a.attempt == 1), "{again:?}");
@@ -178,7 +185,7 @@ fn a_restart_sets_records_back_and_keeps_what_was_asked_of_others() {
     for attempt in attempts {
         driver.report(attempt, ExecutionState::Canceled, 11);
     }
-    driver.scheduler.swept(now(12));
+    driver.scheduler.swept(Ok(()), now(12));
     let counts = driver.scheduler.counts();
     assert_eq!((counts.records_in, counts.calls, counts.retries), (0, 4, 2));
 }
@@ -211,7 +218,7 @@ fn the_loss_of_a_task_executor_is_one_failure_and_the_job_waits_for_another_slot
     for attempt in stopped {
         driver.report(attempt, ExecutionState::Canceled, 11);
     }
-    driver.scheduler.swept(now(12));
+    driver.scheduler.swept(Ok(()), now(12));
     assert!(driver.submits().is_empty(), "a slot is missing");
     let allocation = AllocationId::from_u128(3);
     assert_eq!(driver.scheduler.offer(&te("te-3"), &[(allocation, 0)], now(13)), vec![allocation]);
@@ -264,12 +271,68 @@ fn a_late_report_of_an_earlier_attempt_changes_nothing() {
     for attempt in &attempts {
         driver.report(*attempt, ExecutionState::Failed, 10);
     }
-    driver.scheduler.swept(now(12));
+    driver.scheduler.swept(Ok(()), now(12));
     driver.submits();
     driver.report(attempts[0], ExecutionState::Finished, 13);
     driver.report(attempts[0], ExecutionState::Failed, 13);
     assert!(driver.effects().is_empty());
     assert_eq!(driver.scheduler.status(), JobStatus::Running);
+}
+
+#[test]
+fn c030_the_job_declares_what_it_needs_and_begins_when_both_offers_are_taken() {
+    let mut driver = Driver::new("");
+    driver.effects();
+    driver.scheduler.prepared(Ok(Vec::new()), now(1));
+    assert!(driver.effects().contains(&Effect::Declare(2)));
+    let first = AllocationId::from_u128(1);
+    assert_eq!(driver.scheduler.offer(&te("te-1"), &[(first, 0)], now(2)), vec![first]);
+    assert!(driver.submits().is_empty(), "one slot is missing");
+    let second = AllocationId::from_u128(2);
+    assert_eq!(driver.scheduler.offer(&te("te-1"), &[(second, 1)], now(3)), vec![second]);
+    assert_eq!(driver.submits().len(), 3);
+}
+
+#[test]
+fn c035_an_offer_to_a_job_that_is_over_is_not_taken() {
+    let (mut driver, attempts) = Driver::running("");
+    for attempt in attempts {
+        driver.report(attempt, ExecutionState::Finished, 10);
+    }
+    driver.scheduler.committed(Ok(()), now(11));
+    let late = AllocationId::from_u128(9);
+    assert_eq!(driver.scheduler.offer(&te("te-1"), &[(late, 0)], now(12)), Vec::new());
+}
+
+#[test]
+fn c061_a_task_that_a_task_executor_refuses_has_failed_and_the_job_restarts() {
+    let mut driver = Driver::new(FIXED);
+    driver.effects();
+    driver.scheduler.prepared(Ok(Vec::new()), now(1));
+    driver.effects();
+    driver.offer_both(2);
+    let attempts = driver.submits();
+    let failure = SubmitFailure { cause: "no slot is allocated".into(), unrecoverable: false };
+    driver.scheduler.submitted(&attempts[0], Err(failure), now(3));
+    assert_eq!(driver.scheduler.status(), JobStatus::Restarting);
+    let entry = driver.scheduler.failures().next().unwrap();
+    assert!(entry.text.contains("no slot is allocated"), "{}", entry.text);
+}
+
+#[test]
+fn c084_twenty_thousand_subtasks_that_wait_for_slots_are_cancelled_at_once() {
+    let text = "name: j\nparallelism: 10000\nmax_parallelism: 10000\nsource: {file: {path: /in/a.jsonl}}\n\
+                steps: [{filter: 'a > 1'}]\nsink: {file: {path: /out/}, parallelism: 9999}\n";
+    let file = job::file::JobFile::parse(text, "j.yaml").unwrap();
+    let graph = Arc::new(job::plan::plan(&file).unwrap());
+    let mut scheduler = Scheduler::new(JobId::from_u128(1), Epoch(7), graph, SLOT_TIMEOUT, now(0));
+    scheduler.prepared(Ok(Vec::new()), now(1));
+    assert_eq!(scheduler.executions().iter().count(), 19_999);
+    let began = std::time::Instant::now();
+    assert!(scheduler.cancel(now(2)));
+    scheduler.swept(Ok(()), now(3));
+    assert_eq!(scheduler.status(), JobStatus::Canceled);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -281,7 +344,7 @@ fn cancelling_stops_every_task_and_a_second_time_changes_nothing() {
     driver.report(attempts[0], ExecutionState::Failed, 11);
     driver.report(attempts[1], ExecutionState::Canceled, 11);
     driver.scheduler.cancel_gave_up(&attempts[2], now(12));
-    driver.scheduler.swept(now(13));
+    driver.scheduler.swept(Ok(()), now(13));
     assert_eq!(driver.scheduler.status(), JobStatus::Canceled);
     assert!(driver.scheduler.cancel(now(14)), "a cancelled job has been cancelled");
 }
@@ -297,7 +360,7 @@ fn slots_that_do_not_come_in_time_fail_the_job_with_the_numbers() {
         .find_map(|e| if let Effect::WakeAt(timer, _) = e { Some(timer) } else { None })
         .unwrap();
     driver.scheduler.wake(timer, now(300_001));
-    driver.scheduler.swept(now(300_002));
+    driver.scheduler.swept(Ok(()), now(300_002));
     assert_eq!(driver.scheduler.status(), JobStatus::Failed);
     assert!(driver.scheduler.failure().unwrap().contains("needs 2 and got 0"));
 }
@@ -307,7 +370,7 @@ fn an_output_that_cannot_be_prepared_fails_the_job_at_once() {
     let mut driver = Driver::new(FIXED);
     driver.effects();
     driver.scheduler.prepared(Err("/out/b.jsonl exists".into()), now(1));
-    driver.scheduler.swept(now(2));
+    driver.scheduler.swept(Ok(()), now(2));
     assert_eq!(driver.scheduler.status(), JobStatus::Failed);
     assert!(driver.scheduler.failure().unwrap().contains("/out/b.jsonl exists"));
 }
