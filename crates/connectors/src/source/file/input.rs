@@ -1,7 +1,7 @@
 //! The bytes of a split, unpacked, block by block.
 
 use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Take};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -10,6 +10,10 @@ use super::{FileSplit, SourceError};
 
 /// How much packed data is read at a time.
 const PACKED_BLOCK: usize = 256 << 10;
+
+/// How much is unpacked at a time. The decoder drops what it has unpacked when it meets damage, back to where it was last
+/// asked; always asked for the same, it drops the same, however much a reader wants and wherever it reads on.
+const UNPACKED_BLOCK: usize = 64 << 10;
 
 /// What [`Input::fill`] came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,25 +38,55 @@ pub(super) struct Input {
 
 enum Source {
     Plain(File),
-    Packed(Box<MultiGzDecoder<BufReader<Take<File>>>>),
+    Packed(Box<BufReader<MultiGzDecoder<BufReader<Take<File>>>>>),
 }
 
 impl Input {
-    /// Opens the file of `split` at byte `from` of the unpacked file, which is 0 for a packed one.
+    /// Opens the file of `split` at byte `from` of the unpacked file. Of a packed one all before that is unpacked again.
     pub(super) fn open(split: &FileSplit, from: u64) -> Result<Self, SourceError> {
         let cannot_open = |source| SourceError::Open { path: split.path.clone(), source };
         let mut file = File::open(&split.path).map_err(cannot_open)?;
-        let expected = split.end.unwrap_or(0);
+        let listed = split.end.unwrap_or(0);
+        let expected = if split.gzip { listed } else { listed.max(from) };
         require_length(&file, &split.path, expected)?;
         let bytes = if split.gzip {
             // As with plain files, what was appended since the listing is not read.
             let listed = file.take(split.end.unwrap_or(u64::MAX));
-            Source::Packed(Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BLOCK, listed))))
+            let decoder = MultiGzDecoder::new(BufReader::with_capacity(PACKED_BLOCK, listed));
+            Source::Packed(Box::new(BufReader::with_capacity(UNPACKED_BLOCK, decoder)))
         } else {
             file.seek(SeekFrom::Start(from)).map_err(cannot_open)?;
             Source::Plain(file)
         };
-        Ok(Self { path: split.path.clone(), expected, position: from, bytes })
+        let position = if split.gzip { 0 } else { from };
+        let mut input = Self { path: split.path.clone(), expected, position, bytes };
+        input.skip_to(from)?;
+        Ok(input)
+    }
+
+    /// Unpacks what lies before `offset` of the unpacked file. It was unpacked before, so that all of it must be there.
+    fn skip_to(&mut self, offset: u64) -> Result<(), SourceError> {
+        while self.position < offset {
+            let wanted = usize::try_from(offset - self.position).unwrap_or(usize::MAX);
+            let skipped = match &mut self.bytes {
+                Source::Plain(_) => break,
+                Source::Packed(unpacked) => unpacked.fill_buf().map(|bytes| bytes.len().min(wanted)),
+            };
+            let skipped = match skipped {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => self.broken(error).map(|_| 0).map_err(|source| self.cannot_read(source))?,
+                Ok(skipped) => skipped,
+            };
+            if skipped == 0 {
+                let (path, found) = (self.path.clone(), self.position);
+                return Err(SourceError::Shrunk { path, expected: offset, found });
+            }
+            if let Source::Packed(unpacked) = &mut self.bytes {
+                unpacked.consume(skipped);
+            }
+            self.position += skipped as u64;
+        }
+        Ok(())
     }
 
     /// Fills `buffer` from byte `before` on. Only at the end, or where unpacking fails, it is not filled whole but cut.
@@ -65,26 +99,31 @@ impl Input {
             }
             let read = match &mut self.bytes {
                 Source::Plain(file) => file.read(room),
-                Source::Packed(decoder) => decoder.read(room),
+                Source::Packed(unpacked) => unpacked.fill_buf().and_then(|mut bytes| bytes.read(room)),
             };
             match read {
                 Ok(0) => break Ok(Filled::End),
-                Ok(read) => filled += read,
+                Ok(read) => {
+                    filled += read;
+                    if let Source::Packed(unpacked) = &mut self.bytes {
+                        unpacked.consume(read);
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => break self.broken(error),
             }
         };
         buffer.truncate(filled);
         self.position += (filled - before) as u64;
-        let outcome = outcome.map_err(|source| SourceError::Read {
-            path: self.path.clone(),
-            offset: self.position,
-            source,
-        })?;
+        let outcome = outcome.map_err(|source| self.cannot_read(source))?;
         if outcome != Filled::More {
             self.require_all()?;
         }
         Ok(outcome)
+    }
+
+    fn cannot_read(&self, source: io::Error) -> SourceError {
+        SourceError::Read { path: self.path.clone(), offset: self.position, source }
     }
 
     /// What the decoder says of the data, told apart from what the disk says of itself.
@@ -109,8 +148,9 @@ impl Input {
                 found: self.position,
             }),
             Source::Plain(_) => Ok(()),
-            Source::Packed(decoder) => {
-                require_length(decoder.get_ref().get_ref().get_ref(), &self.path, self.expected)
+            Source::Packed(unpacked) => {
+                let file = unpacked.get_ref().get_ref().get_ref().get_ref();
+                require_length(file, &self.path, self.expected)
             }
         }
     }

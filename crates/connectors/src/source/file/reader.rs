@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use job::record::Origin;
 
 use super::input::{Filled, Input};
-use super::{FileSplit, SourceError, malformed_text};
+use super::{FileSplit, MALFORMED_TEXT_LIMIT, SourceError, malformed_text};
 
 /// How much is read at a time. The lines of a block share it, so that a line costs neither an allocation nor a copy, which
 /// is a third faster than a copy for each. A record that waits long keeps its whole block in memory; with blocks of 256 KiB
@@ -30,7 +30,7 @@ pub enum ReadLine {
     },
     /// No record whatever is in it.
     Malformed {
-        /// What there is of it, at most [`MALFORMED_TEXT_LIMIT`](super::MALFORMED_TEXT_LIMIT) bytes.
+        /// What there is of it, at most [`MALFORMED_TEXT_LIMIT`] bytes.
         text: String,
         /// What is wrong.
         reason: String,
@@ -42,13 +42,15 @@ pub enum ReadLine {
 /// How far a split was read: where its next line begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// In bytes from the start of the unpacked file.
+    /// In bytes from the start of the unpacked file. Behind packed data that breaks off or is damaged `u64::MAX`: of such a
+    /// file nothing more is read, and the place alone would not say whether the break was met.
     pub offset: u64,
     /// Counted as in [`Origin::line`].
     pub line: u64,
 }
 
-/// Reads the lines of a split from start to end. It blocks, and needs memory for no more than two of the longest lines.
+/// Reads the lines of a split from start to end. It blocks, and needs memory for no more than two of the longest lines
+/// and what is kept of a malformed one.
 pub struct SplitReader {
     input: Input,
     file: Arc<str>,
@@ -66,28 +68,41 @@ pub struct SplitReader {
 }
 
 impl SplitReader {
-    /// Opens a split whose lines may be `max_record` bytes long.
+    /// Opens a split whose lines may be `max_record` bytes long. With [`FileSplit::resume`] it reads on as the reader would
+    /// have whose [`position`](Self::position) that is.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened or read, or is shorter than it was when it was listed.
+    /// The file cannot be opened or read, or is shorter than it was when it was listed or read.
     pub fn open(split: &FileSplit, max_record: u64) -> Result<Self, SourceError> {
         let Some(name) = split.path.to_str() else {
             return Err(SourceError::Name { path: split.path.clone() });
         };
-        // Whether a line begins at `start` is seen from the byte before.
-        let from = if split.gzip { 0 } else { split.start.saturating_sub(1) };
+        let end = if split.gzip { u64::MAX } else { split.end.unwrap_or(u64::MAX) };
+        // At the very beginning nothing was read, not even the mark that may be there.
+        let resume = split.resume.filter(|at| at.offset > 0);
+        let from = match resume {
+            // Nothing follows, so nothing need be unpacked either.
+            Some(at) if split.gzip && at.offset >= end => 0,
+            Some(at) => at.offset,
+            None if split.gzip => 0,
+            // Whether a line begins at `start` is seen from the byte before.
+            None => split.start.saturating_sub(1),
+        };
         let mut reader = Self {
             input: Input::open(split, from)?,
             file: name.into(),
             start: split.start,
-            end: if split.gzip { u64::MAX } else { split.end.unwrap_or(u64::MAX) },
+            end,
             max_record: usize::try_from(max_record).unwrap_or(usize::MAX),
             block: Bytes::new(),
             scanned: 0,
-            position: Position { offset: from, line: 1 },
+            position: resume.unwrap_or(Position { offset: from, line: 1 }),
             ended: None,
         };
+        if resume.is_some() {
+            return Ok(reader);
+        }
         reader.read_block()?;
         if reader.start > 0 {
             // The newline before the split is no part of it, so neither does it count.
@@ -128,7 +143,7 @@ impl SplitReader {
                 if !line.is_empty() {
                     return Ok(Some(self.classify(line, origin)));
                 }
-            } else if self.block.len() > self.max_record.saturating_add(1) {
+            } else if self.block.len() > self.hopeless() {
                 return self.too_long().map(Some);
             } else if self.ended.is_some() {
                 return Ok(self.last_line());
@@ -144,6 +159,12 @@ impl SplitReader {
             return ReadLine::Line { bytes: line, origin };
         }
         ReadLine::Malformed { text: malformed_text(&line), reason: self.too_long_reason(), origin }
+    }
+
+    /// Of how many bytes at most a line's end is awaited. What is kept of a longer one is then the same for every reader, on
+    /// whatever byte its blocks end.
+    fn hopeless(&self) -> usize {
+        self.max_record.saturating_add(1).max(MALFORMED_TEXT_LIMIT)
     }
 
     /// A line whose end is not even in sight: its beginning is kept, the rest passed over.
@@ -167,6 +188,7 @@ impl SplitReader {
         self.scanned = 0;
         self.position.offset += line.len() as u64;
         if let Some(Filled::Broken(reason)) = self.ended.replace(Filled::End) {
+            self.position.offset = u64::MAX;
             return Some(ReadLine::Malformed { text: malformed_text(&line), reason, origin });
         }
         without_carriage_return(&mut line);

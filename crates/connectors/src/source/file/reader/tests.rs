@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::random::Random;
-use crate::source::file::{LineNumbers, MALFORMED_TEXT_LIMIT};
+use crate::source::file::LineNumbers;
 
 mod resume;
 
