@@ -20,6 +20,37 @@
 //! A sink that cannot, as one that sends each record on, has no place here: its results would not be exactly once.
 //! What was staged is a [`StagedFile`], as files are what sinks write today; a system with handles of another kind makes
 //! it an enum, here and in the message that carries it.
+//!
+//! ```
+//! use connectors::sink::file::{FileCommitter, FileWriter, Mode, Restored, prepare};
+//! use connectors::sink::{Committer, TwoPhaseSink};
+//! use job::options::FileSinkOptions;
+//! use runtime_core::{AttemptId, Epoch, JobId, VertexId};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("out.jsonl");
+//! let options = FileSinkOptions { path: path.clone(), parts: false, overwrite: false, dead_letters: false };
+//! let job = JobId::from_u128(1);
+//! let attempt = AttemptId { job, term: Epoch(1), vertex: VertexId(0), subtask: 0, attempt: 0 };
+//! prepare(&options)?;
+//!
+//! let writer = FileWriter::create(&options, attempt, Mode::WithCheckpoints(Restored::default()))?;
+//! let mut sink: Box<dyn TwoPhaseSink> = Box::new(writer);
+//! sink.write_line(b"{}")?;
+//! let staged = sink.stage(1)?;
+//! assert!(!path.exists());
+//!
+//! let committer: &dyn Committer = &FileCommitter(&options);
+//! committer.commit(&staged)?;
+//! committer.commit(&staged)?;
+//! sink.confirmed(1);
+//! assert_eq!(std::fs::read(&path)?, b"{}\n");
+//! assert_eq!(sink.finish()?, []);
+//! assert_eq!(committer.sweep(job)?, 0);
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 pub mod file;
