@@ -9,7 +9,7 @@ use wire::registration::Registered;
 use wire::{RpcError, v1};
 
 use crate::prepare::Prepared;
-use crate::task::TaskEvent;
+use crate::task::{CheckpointAnswer, TaskEvent};
 
 /// The answer to a call that is waited for.
 pub(crate) type Answer<T> = Reply<Result<T, RpcError>>;
@@ -51,6 +51,8 @@ pub(crate) enum TeEvent {
     /// It is time to offer again what could not be offered.
     OfferAgain(JobId),
     Task(TaskEvent),
+    /// What came of a checkpoint in a task.
+    Checkpoint(CheckpointAnswer),
     /// Somebody has been silent for too long, perhaps.
     Beat,
     /// A promised slot was not taken in time, perhaps.
@@ -132,7 +134,7 @@ impl Event for TeEvent {
             | Self::OfferAgain(_)
             | Self::SlotTimeout => TeState::Slots,
             Self::Submit(..) | Self::CancelTask(..) | Self::TriggerCheckpoint(..) => TeState::Deployment,
-            Self::Task(_) | Self::Figures => TeState::TaskUpdate,
+            Self::Task(_) | Self::Checkpoint(_) | Self::Figures => TeState::TaskUpdate,
             Self::Begin
             | Self::ResourceManagerRegistered(..)
             | Self::ResourceManagerConnected(..)
@@ -182,6 +184,7 @@ impl Event for TeEvent {
             Self::Offered(..) => "Offered",
             Self::OfferAgain(_) => "OfferAgain",
             Self::Task(_) => "Task",
+            Self::Checkpoint(_) => "Checkpoint",
             Self::Beat => "Beat",
             Self::SlotTimeout => "SlotTimeout",
             Self::Figures => "Figures",

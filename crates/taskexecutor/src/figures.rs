@@ -57,6 +57,8 @@ pub struct TaskFigures {
     pub idle_nanos: Count,
     /// The asynchronous steps in the order of the chain.
     pub steps: Vec<StepFigures>,
+    /// What the task did for checkpoints.
+    pub checkpoints: CheckpointFigures,
     watermark: AtomicI64,
 }
 
@@ -85,6 +87,23 @@ pub struct StepFigures {
     pub oldest_in_flight_ms: Count,
 }
 
+/// What a task did for checkpoints. Not reported to the job master, which counts its own.
+#[derive(Debug, Default)]
+pub struct CheckpointFigures {
+    /// Checkpoints that the task was told of, or saw a barrier of.
+    pub started: Count,
+    /// Those that it has acknowledged.
+    pub completed: AtomicU64,
+    /// Those that it could not take part in.
+    pub declined: AtomicU64,
+    /// From the first word of the last checkpoint to its barrier from all inputs, in milliseconds.
+    pub alignment_ms: Count,
+    /// The bytes of the steps' state in the last one.
+    pub snapshot_bytes: AtomicU64,
+    /// Elements that wait in steps beyond their capacity, now.
+    pub parked: Count,
+}
+
 /// Stands for "none yet": no watermark is as early.
 const NO_WATERMARK: i64 = i64::MIN;
 
@@ -105,6 +124,7 @@ impl TaskFigures {
             backpressured_nanos: Count::default(),
             idle_nanos: Count::default(),
             steps: steps.into_iter().map(step).collect(),
+            checkpoints: CheckpointFigures::default(),
             watermark: AtomicI64::new(NO_WATERMARK),
         })
     }

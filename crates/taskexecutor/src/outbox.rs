@@ -1,8 +1,9 @@
 //! What is said to one job master, by number.
 //!
 //! Every message has a number, for the receiver drops what is not newer than the last. Only what must not be lost is
-//! kept until it is acknowledged and said again on a new stream: a state once lost is lost for good, while figures come
-//! again in a second. `wire::stream::Outbox` keeps everything, and the acknowledgements of a job master cover states only.
+//! kept until it is acknowledged and said again on a new stream: a state once lost is lost for good, and so is the answer to
+//! a checkpoint, while figures come again in a second. `wire::stream::Outbox` keeps everything, and the acknowledgements of
+//! a job master cover only what is kept here.
 
 use std::collections::VecDeque;
 
@@ -18,11 +19,14 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Numbers a message; a state is kept.
+    /// Numbers a message; a state is kept, and so is an answer to a checkpoint.
     pub(crate) fn number(&mut self, message: Message) -> v1::TaskExecutorToJobMaster {
         self.last += 1;
         let numbered = v1::TaskExecutorToJobMaster { number: self.last, message: Some(message) };
-        if matches!(numbered.message, Some(Message::TaskState(_))) {
+        if matches!(
+            numbered.message,
+            Some(Message::TaskState(_) | Message::CheckpointAcknowledged(_) | Message::CheckpointDeclined(_))
+        ) {
             self.kept.push_back(numbered.clone());
         }
         numbered
@@ -46,17 +50,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_kept_until_acknowledged_and_figures_only_counted() {
+    fn states_and_answers_are_kept_until_acknowledged_and_figures_only_counted() {
         let mut outbox = Outbox::default();
         let state = || Message::TaskState(v1::TaskStateUpdate::default());
         let figures = || Message::Figures(v1::TaskFigures::default());
-        let numbers: Vec<u64> =
-            [state(), figures(), state(), figures()].into_iter().map(|m| outbox.number(m).number).collect();
-        assert_eq!(numbers, [1, 2, 3, 4]);
-        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [1, 3]);
+        let acknowledged = Message::CheckpointAcknowledged(v1::CheckpointAcknowledged::default());
+        let declined = Message::CheckpointDeclined(v1::CheckpointDeclined::default());
+        let numbers: Vec<u64> = [state(), figures(), state(), figures(), acknowledged, declined]
+            .into_iter()
+            .map(|m| outbox.number(m).number)
+            .collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [1, 3, 5, 6]);
         outbox.acknowledge(2);
-        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [3]);
-        outbox.acknowledge(4);
+        assert_eq!(outbox.unacknowledged().map(|m| m.number).collect::<Vec<_>>(), [3, 5, 6]);
+        outbox.acknowledge(6);
         assert_eq!(outbox.unacknowledged().count(), 0);
     }
 }

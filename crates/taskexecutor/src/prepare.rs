@@ -79,7 +79,9 @@ pub(crate) fn prepare(
     let inputs = request.inputs.iter().map(input_gate).collect::<Result<_, RpcError>>()?;
     let outputs = request.outputs.iter().map(output_gate).collect::<Result<_, RpcError>>()?;
     let graph = plans.graph(attempt.job, &request.job_file)?;
-    let descriptor = TaskDescriptor { attempt, graph, vertex: attempt.vertex, origin_job, inputs, outputs };
+    let restore = request.restore;
+    let descriptor =
+        TaskDescriptor { attempt, graph, vertex: attempt.vertex, origin_job, inputs, outputs, restore };
     let Some(vertex) = descriptor.chain().filter(|vertex| attempt.subtask < vertex.parallelism) else {
         return Err(RpcError::application(format!(
             "the plan of job {} has no subtask {attempt}",

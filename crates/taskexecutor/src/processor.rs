@@ -7,6 +7,7 @@
 //! the resource manager its slots, to each job master the slots and tasks of that job and no other's.
 
 mod beats;
+mod checkpoints;
 mod job;
 mod job_masters;
 mod offers;
@@ -193,6 +194,7 @@ impl TaskExecutorProcessor {
             }
             TeEvent::OfferAgain(job) => self.offer_slots(job, events),
             TeEvent::Task(event) => self.task_event(event),
+            TeEvent::Checkpoint(answer) => self.checkpoint_answer(answer),
             TeEvent::Beat => self.beat(events),
             TeEvent::SlotTimeout => self.expire_slots(),
             TeEvent::Figures => self.send_figures(),

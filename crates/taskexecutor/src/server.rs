@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use checkpoint::{Stores, UrlStores};
 use connectors::call::RustCalls;
 use controller_events::{EventLoop, Handle, LoopOptions, Reply};
 use entrypoint::config::{Auto, keys};
@@ -53,7 +54,7 @@ impl TaskExecutor {
 
     /// Starts a task executor within this process, which looks for its resource manager from now on. With
     /// [`Placement::Tasks`] everything runs on the runtime that this is called on, for simulations. `seed` draws its
-    /// life and its name.
+    /// life and its name; `stores` is where it finds checkpoints.
     ///
     /// # Errors
     /// A place to serve at cannot be had, or the configuration contradicts itself.
@@ -62,6 +63,7 @@ impl TaskExecutor {
         transport: Arc<dyn Transport>,
         placement: Placement,
         calls: RustCalls,
+        stores: Arc<dyn Stores>,
         seed: u128,
     ) -> anyhow::Result<Self> {
         let config = &server.config;
@@ -117,6 +119,7 @@ impl TaskExecutor {
             placement,
             channels,
             calls,
+            stores,
         });
         let (registered_notice, registered) = oneshot::channel();
         let (fatal_notice, fatal) = oneshot::channel();
@@ -200,8 +203,10 @@ impl TaskExecutor {
 /// It cannot start, is rejected by the resource manager, or finds none for too long.
 pub async fn run(mut server: Server, calls: RustCalls) -> anyhow::Result<()> {
     let transport = Arc::new(server.grpc_transport());
+    let stores = Arc::new(UrlStores::new(tokio::runtime::Handle::current()));
+    let seed = entropy::draw()?;
     let mut task_executor =
-        TaskExecutor::start(&server, transport, Placement::Threads, calls, entropy::draw()?).await?;
+        TaskExecutor::start(&server, transport, Placement::Threads, calls, stores, seed).await?;
     let mut shutdown = server.shutdown.clone();
     let outcome = tokio::select! {
         biased;

@@ -11,6 +11,7 @@ use tokio::runtime;
 use wire::convert::WireId;
 use wire::{Address, Transport, v1};
 
+use checkpoint::Stores;
 use connectors::call::RustCalls;
 
 use crate::exchange::Channels;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) placement: Placement,
     pub(crate) channels: Arc<Channels>,
     pub(crate) calls: Arc<RustCalls>,
+    /// Where checkpoints are kept.
+    pub(crate) stores: Arc<dyn Stores>,
 }
 
 impl Shared {

@@ -1,6 +1,7 @@
 //! What `/metrics` shows of slots and tasks.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use runtime_core::AttemptId;
@@ -44,6 +45,10 @@ impl Observe for TaskMetrics {
     }
 }
 
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
 fn observe_task(task: &TaskHandle, visit: &mut dyn Visit) {
     let AttemptId { job, vertex, subtask, attempt, .. } = task.attempt();
     let texts = (job.to_string(), vertex.to_string(), subtask.to_string(), attempt.to_string());
@@ -62,6 +67,29 @@ fn observe_task(task: &TaskHandle, visit: &mut dyn Visit) {
         ("task_idle_milliseconds", "Time waiting for input or answers.", figures.idle_ms),
     ] {
         visit.counter(name, help, &labels, value);
+    }
+    let checkpoints = task.checkpoint_figures();
+    for (name, help, value) in [
+        ("task_checkpoints_started", "Checkpoints the task was told of.", checkpoints.started.get()),
+        ("task_checkpoints_completed", "Checkpoints it has acknowledged.", load(&checkpoints.completed)),
+        ("task_checkpoints_declined", "Checkpoints it could not take part in.", load(&checkpoints.declined)),
+    ] {
+        visit.counter(name, help, &labels, value);
+    }
+    for (name, help, value) in [
+        (
+            "task_checkpoint_alignment_milliseconds",
+            "From the word of the last checkpoint to its barrier from all inputs.",
+            checkpoints.alignment_ms.get(),
+        ),
+        (
+            "task_checkpoint_state_bytes",
+            "State of the steps in the last checkpoint.",
+            load(&checkpoints.snapshot_bytes),
+        ),
+        ("task_parked", "Elements that wait beyond the capacity of steps.", checkpoints.parked.get()),
+    ] {
+        visit.gauge(name, help, &labels, value as f64);
     }
     for step in figures.steps {
         let [job, vertex, subtask, attempt] = labels;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use checkpoint::UrlStores;
 use connectors::call::RustCalls;
 use entrypoint::config::Layers;
 use entrypoint::{Config, Placement, Role, Server};
@@ -94,7 +95,10 @@ impl Cluster {
         let seed = ids.next();
         self.starts = ids.starts;
         let calls = self.options.calls.clone();
-        TaskExecutor::start(&server, transport, self.options.placement, calls, seed).await.context(name)
+        let stores = Arc::new(UrlStores::new(tokio::runtime::Handle::current()));
+        TaskExecutor::start(&server, transport, self.options.placement, calls, stores, seed)
+            .await
+            .context(name)
     }
 
     /// Submits, cancels and looks at jobs.

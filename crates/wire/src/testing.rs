@@ -120,7 +120,7 @@ impl DataGateway for FakeExchange {
         &self,
         inbound: MessageStream<v1::Frame>,
     ) -> Result<MessageStream<v1::Credit>, RpcError> {
-        Ok(inbound.map(|frame| frame.map(|_| v1::Credit { batches: 1 })).boxed())
+        Ok(inbound.map(|frame| frame.map(|_| v1::Credit { batches: 1, paused: false })).boxed())
     }
 }
 

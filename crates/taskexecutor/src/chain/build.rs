@@ -25,6 +25,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) vertex: &'a Vertex,
     pub(crate) attempt: AttemptId,
     pub(crate) origin_job: JobId,
+    /// When a sink's output becomes visible, and what it continues.
+    pub(crate) output: Mode,
     pub(crate) calls: &'a RustCalls,
     pub(crate) io: &'a Handle,
     /// Told when a call has ended.
@@ -61,8 +63,8 @@ pub(crate) fn build(parts: Parts<'_>) -> Result<(Option<Source>, Chain), TaskErr
                 asynchronous += 1;
             }
             OperatorSpec::Sink(SinkOptions::File(options)) => {
-                let writer = FileWriter::create(options, parts.attempt, Mode::WithoutCheckpoints)
-                    .map_err(TaskError::recoverable)?;
+                let writer = FileWriter::create(options, parts.attempt, parts.output);
+                let writer = writer.map_err(TaskError::recoverable)?;
                 sink = Some(SinkTail::new(writer));
             }
         }
@@ -74,7 +76,7 @@ pub(crate) fn build(parts: Parts<'_>) -> Result<(Option<Source>, Chain), TaskErr
         (None, None) => return Err(TaskError::unrecoverable("the plan has a chain that leads nowhere")),
     };
     let cx = Context::new(parts.figures, parts.dead_letters, parts.origin_job);
-    Ok((source, Chain { steps, tail, cx, ending: 0 }))
+    Ok((source, Chain { steps, tail, cx, ending: 0, ended: false }))
 }
 
 /// The names and capacities of a vertex's asynchronous steps, for its figures.

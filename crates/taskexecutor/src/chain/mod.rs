@@ -14,20 +14,21 @@ mod filter;
 mod output;
 mod policy;
 mod sink;
+mod snapshot;
 mod source;
 
 use bytes::Bytes;
-use connectors::sink::file::StagedFile;
 use job::record::JsonRecord;
 use runtime_core::{EpochMillis, StreamElement, Tick};
 
 pub(crate) use build::{Parts, build, steps_of};
 pub(crate) use context::Context;
 pub(crate) use output::EdgeOutput;
+pub(crate) use source::Progress;
 pub(crate) use source::{Next, Source};
 
 use crate::exchange::{ChannelId, Element, Peer};
-use crate::task::TaskError;
+use crate::task::{TaskError, TaskSnapshot};
 use enrich::EnrichStep;
 use filter::FilterStep;
 use sink::SinkTail;
@@ -54,6 +55,8 @@ pub(crate) struct Chain {
     pub(crate) cx: Context,
     /// The first step whose input has not ended yet, once the chain's has.
     ending: usize,
+    /// The end was put into the outputs: nothing may follow it there.
+    ended: bool,
 }
 
 /// How the channels that leave the chain stand.
@@ -104,7 +107,12 @@ impl Chain {
 
     /// Takes an element in at the head. To be called only while there [is room](Self::has_room).
     pub(crate) fn push(&mut self, element: Flow) -> Result<(), TaskError> {
-        self.push_to(0, element)
+        self.push_to(0, element, false)
+    }
+
+    /// Takes an element in at the head though there may be no room. To be called only while it [can](Self::can_park).
+    pub(crate) fn park(&mut self, element: Flow) -> Result<(), TaskError> {
+        self.push_to(0, element, true)
     }
 
     /// Takes in a dead letter of another chain, which goes past the steps.
@@ -115,13 +123,14 @@ impl Chain {
         }
     }
 
-    fn push_to(&mut self, from: usize, mut element: Flow) -> Result<(), TaskError> {
+    fn push_to(&mut self, from: usize, mut element: Flow, park: bool) -> Result<(), TaskError> {
         for step in self.steps.iter_mut().skip(from) {
             match step {
                 Step::Filter(filter) => match filter.apply(element, &mut self.cx)? {
                     Some(passed) => element = passed,
                     None => return Ok(()),
                 },
+                Step::Enrich(step) if park => return step.park(element, &self.cx),
                 Step::Enrich(step) => return step.push(element, &self.cx),
             }
         }
@@ -159,7 +168,7 @@ impl Chain {
             let Some(output) = step.next_output() else { break };
             moved = true;
             if let Some(element) = step.settle(output, &mut self.cx)? {
-                self.push_to(index + 1, element)?;
+                self.push_to(index + 1, element, false)?;
             }
         }
         Ok(moved)
@@ -182,15 +191,25 @@ impl Chain {
         }
         let now = self.cx.now;
         self.outputs().for_each(|output| output.end(now));
+        self.ended = true;
         Ok(true)
     }
 
-    /// Completes the sink's file.
-    pub(crate) fn finish(&mut self) -> Result<Vec<StagedFile>, TaskError> {
-        match &mut self.tail {
-            Tail::Sink(sink) => sink.finish(),
-            Tail::Output(_) => Ok(Vec::new()),
+    /// Whether the end has been put into the outputs.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Completes the sink's output; what a finished task adds to every later checkpoint.
+    pub(crate) fn finish(&mut self) -> Result<TaskSnapshot, TaskError> {
+        let mut last = TaskSnapshot::default();
+        if let Tail::Sink(sink) = &mut self.tail {
+            last.staged = sink.finish()?;
+            last.committed_length = sink.committed_length();
         }
+        self.publish();
+        last.figures = self.cx.figures.snapshot();
+        Ok(last)
     }
 
     /// Sends what has waited long enough, or with `all` whatever there is.
@@ -231,6 +250,7 @@ impl Chain {
 
     /// Brings the published figures of the steps up to date.
     pub(crate) fn publish(&self) {
+        self.cx.figures.checkpoints.parked.set(self.parked() as u64);
         for step in &self.steps {
             if let Step::Enrich(step) = step {
                 step.publish(&self.cx);

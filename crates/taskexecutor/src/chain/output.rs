@@ -10,17 +10,19 @@ pub(crate) struct EdgeOutput {
     writers: Vec<ChannelWriter>,
     /// How many writers have a whole batch that they could not send.
     full: usize,
+    /// Whether some consumer wants nothing but barriers and ends.
+    paused: bool,
 }
 
 impl EdgeOutput {
     pub(crate) fn new(partitioner: Partitioner, writers: Vec<ChannelWriter>) -> Self {
-        Self { partitioner, writers, full: 0 }
+        Self { partitioner, writers, full: 0, paused: false }
     }
 
     /// Whether every channel could take an element (Flink: `ResultPartitionWriter.isAvailable`). One full channel stops
     /// all, since nobody knows where the next record goes; what can pile up is one batch for each channel.
     pub(crate) fn has_room(&self) -> bool {
-        self.full == 0
+        self.full == 0 && !self.paused
     }
 
     pub(crate) fn push(&mut self, element: Element, now: Tick) {
@@ -46,14 +48,16 @@ impl EdgeOutput {
         }
     }
 
-    /// Tries to send the batches that found no room. Says whether one was sent.
+    /// Tries to send the batches that found no room, and looks whether consumers want more. Says whether there is more room.
     pub(crate) fn retry(&mut self) -> bool {
         let before = self.full;
+        let was_paused = self.paused;
+        self.paused = self.writers.iter().any(ChannelWriter::is_paused);
         if before > 0 {
             self.writers.iter_mut().filter(|writer| writer.is_full()).for_each(ChannelWriter::flush);
             self.count_full();
         }
-        self.full < before
+        self.full < before || (was_paused && !self.paused)
     }
 
     /// Sends what has waited long enough, or with `all` whatever there is, as far as there is room.

@@ -1,22 +1,21 @@
 //! A sink at the end of a chain.
 
-use connectors::sink::TwoPhaseSink;
 use connectors::sink::file::{FileWriter, StagedFile};
+use connectors::sink::{SinkError, TwoPhaseSink};
 use runtime_core::StreamElement;
 
 use super::Flow;
 use super::context::Context;
 use crate::task::TaskError;
 
-/// Writes records, or the dead letters of other chains, into a file that becomes visible when the job has finished.
+/// Writes records, or the dead letters of other chains, and stages them; the job master makes them visible.
 pub(crate) struct SinkTail {
-    /// Absent once finished.
-    writer: Option<FileWriter>,
+    writer: FileWriter,
 }
 
 impl SinkTail {
     pub(crate) fn new(writer: FileWriter) -> Self {
-        Self { writer: Some(writer) }
+        Self { writer }
     }
 
     pub(crate) fn push(&mut self, element: &Flow, cx: &Context) -> Result<(), TaskError> {
@@ -33,15 +32,28 @@ impl SinkTail {
     }
 
     fn write(&mut self, line: &[u8], cx: &Context) -> Result<(), TaskError> {
-        if let Some(writer) = &mut self.writer {
-            writer.write_line(line).map_err(TaskError::recoverable)?;
-            cx.figures.bytes_out.add(line.len() as u64 + 1);
-        }
+        self.writer.write_line(line).map_err(TaskError::recoverable)?;
+        cx.figures.bytes_out.add(line.len() as u64 + 1);
         Ok(())
     }
 
+    /// Stages what was written since the last barrier; yields all that is not known to be visible.
+    pub(crate) fn stage(&mut self, checkpoint: u64) -> Result<Vec<StagedFile>, SinkError> {
+        self.writer.stage(checkpoint)
+    }
+
+    /// Of a single file: the target's length once all that is staged is appended.
+    pub(crate) fn committed_length(&self) -> u64 {
+        self.writer.committed_length()
+    }
+
+    /// What was staged up to this checkpoint is visible.
+    pub(crate) fn confirmed(&mut self, checkpoint: u64) {
+        self.writer.confirmed(checkpoint);
+    }
+
+    /// Stages the rest.
     pub(crate) fn finish(&mut self) -> Result<Vec<StagedFile>, TaskError> {
-        let Some(mut writer) = self.writer.take() else { return Ok(Vec::new()) };
-        writer.finish().map_err(TaskError::recoverable)
+        self.writer.finish().map_err(TaskError::recoverable)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use connectors::source::file::{FileSplit, ReadLine, SplitReader};
+use connectors::source::file::{FileSplit, Position, ReadLine, SplitReader};
 use connectors::source::rate::RateLimiter;
 use connectors::source::watermark::WatermarkGenerator;
 use job::dead_letter::{Reason, Undelivered};
@@ -44,8 +44,20 @@ enum State {
     Asked {
         since: Tick,
     },
-    Reading(Box<SplitReader>),
+    Reading {
+        split: u32,
+        reader: Box<SplitReader>,
+    },
     Ended,
+}
+
+/// How far a source has got.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The splits that it has read to their end, in that order.
+    pub finished: Vec<u32>,
+    /// The split that it reads, and where its next line begins.
+    pub reading: Option<(u32, Position)>,
 }
 
 /// Reads the lines of one split after another and makes records of them, with event times and watermarks.
@@ -62,6 +74,7 @@ pub(crate) struct Source {
     watermarks: Option<WatermarkGenerator>,
     idle: bool,
     control: VecDeque<Flow>,
+    finished: Vec<u32>,
 }
 
 impl Source {
@@ -77,7 +90,18 @@ impl Source {
             watermarks,
             idle: false,
             control: VecDeque::new(),
+            finished: Vec::new(),
         }
+    }
+
+    /// How far it has got: whatever it has given out was read before, and nothing else. Watermarks that wait are not in
+    /// it: those to come say more.
+    pub(crate) fn progress(&self) -> Progress {
+        let reading = match &self.state {
+            State::Reading { split, reader } => Some((*split, reader.position())),
+            State::Between | State::Asked { .. } | State::Ended => None,
+        };
+        Progress { finished: self.finished.clone(), reading }
     }
 
     /// Once in each turn: what time brings about.
@@ -117,8 +141,8 @@ impl Source {
         if let Some(control) = self.control.pop_front() {
             return Ok(Next::Element(control));
         }
-        let reader = match &mut self.state {
-            State::Reading(reader) => reader,
+        let (split, reader) = match &mut self.state {
+            State::Reading { split, reader } => (*split, reader),
             State::Between => {
                 self.state = State::Asked { since: cx.now };
                 self.rate_asked_at = cx.now;
@@ -156,6 +180,7 @@ impl Source {
                 self.malformed(text.as_bytes(), &reason, &origin, cx)
             }
             None => {
+                self.finished.push(split);
                 self.state = State::Between;
                 Ok(Next::Consumed)
             }
@@ -198,7 +223,7 @@ impl Source {
 
     fn open(&mut self, split: &FileSplit) -> Result<(), TaskError> {
         let reader = SplitReader::open(split, self.options.max_record).map_err(TaskError::recoverable)?;
-        self.state = State::Reading(Box::new(reader));
+        self.state = State::Reading { split: split.id, reader: Box::new(reader) };
         Ok(())
     }
 

@@ -65,6 +65,8 @@ struct State {
     producer_wake: Option<Arc<Notify>>,
     /// Batches that the consumer has taken out so far.
     taken: u64,
+    /// The consumer wants nothing but barriers and ends.
+    paused: bool,
 }
 
 /// One channel.
@@ -87,6 +89,7 @@ impl Channel {
             receiver_gone: false,
             producer_wake: None,
             taken: 0,
+            paused: false,
         };
         Arc::new(Self { id, capacity, index, ready, state: Mutex::new(state) })
     }
@@ -158,6 +161,11 @@ impl Sender {
         lock(&self.channel.state).taken
     }
 
+    /// Whether the receiver wants nothing but barriers and ends for now.
+    pub(crate) fn is_paused(&self) -> bool {
+        lock(&self.channel.state).paused
+    }
+
     /// The last batch has been sent.
     pub(crate) fn finish(&mut self) {
         self.finished = true;
@@ -190,6 +198,15 @@ impl Receiver {
 
     pub(crate) fn id(&self) -> ChannelId {
         self.channel.id
+    }
+
+    /// Asks the producer to send nothing but barriers and ends, or to go on.
+    pub(crate) fn pause(&self, paused: bool) {
+        let mut state = lock(&self.channel.state);
+        state.paused = paused;
+        if let Some(wake) = &state.producer_wake {
+            wake.notify_one();
+        }
     }
 
     /// Takes one batch. To be called when the ready list names this channel, which puts itself there again as long as

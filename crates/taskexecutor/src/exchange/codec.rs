@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use job::record::{JsonRecord, Origin};
+use job::record::{JsonRecord, Malformed, Origin};
 use runtime_core::{Barrier, EpochMillis, JobId, Record, StreamElement, Watermark, WatermarkStatus};
 use wire::v1;
 
@@ -33,7 +33,9 @@ pub fn encode(number: u64, batch: Batch) -> v1::Batch {
 fn encode_element(element: Element) -> Option<v1::Element> {
     use v1::element::Element as Wire;
     let element = match element {
-        Element::Stream(StreamElement::Record(record)) => Wire::Record(encode_record(&record)),
+        Element::Stream(StreamElement::Record(record)) => {
+            Wire::Record(encode_record(&record.value, record.timestamp))
+        }
         Element::Stream(StreamElement::Watermark(watermark)) => Wire::Watermark(watermark.0.0),
         Element::Stream(StreamElement::Status(status)) => Wire::Idle(status == WatermarkStatus::Idle),
         Element::Stream(StreamElement::Barrier(barrier)) => {
@@ -47,32 +49,62 @@ fn encode_element(element: Element) -> Option<v1::Element> {
     Some(v1::Element { element: Some(element) })
 }
 
-fn encode_record(record: &Record<JsonRecord>) -> v1::RecordElement {
-    let origin = record.value.origin();
+/// A record as a message.
+pub(crate) fn encode_record(value: &JsonRecord, timestamp: Option<EpochMillis>) -> v1::RecordElement {
+    let origin = value.origin();
     v1::RecordElement {
-        line: record.value.line().clone(),
+        line: value.line().clone(),
         origin: Some(v1::Origin {
             file: origin.file.to_string(),
             line: origin.line,
             offset: origin.offset,
             split_start: origin.split_start,
         }),
-        timestamp: record.timestamp.map(|at| at.0),
+        timestamp: timestamp.map(|at| at.0),
     }
 }
 
-/// Reads the batches of one channel. File names repeat from record to record and are kept once.
+/// Reads records out of messages. File names repeat from record to record and are kept once.
+#[derive(Debug)]
+pub(crate) struct RecordReader {
+    file: Arc<str>,
+}
+
+impl Default for RecordReader {
+    fn default() -> Self {
+        Self { file: Arc::from("") }
+    }
+}
+
+impl RecordReader {
+    /// The record in a message, without its timestamp.
+    pub(crate) fn read(&mut self, record: v1::RecordElement) -> Result<JsonRecord, Malformed> {
+        let origin = record.origin.unwrap_or_default();
+        if *self.file != *origin.file {
+            self.file = Arc::from(origin.file);
+        }
+        let origin = Origin {
+            file: Arc::clone(&self.file),
+            line: origin.line,
+            offset: origin.offset,
+            split_start: origin.split_start,
+        };
+        JsonRecord::parse(record.line, origin)
+    }
+}
+
+/// Reads the batches of one channel.
 #[derive(Debug)]
 pub struct Decoder {
     job: JobId,
-    file: Arc<str>,
+    records: RecordReader,
 }
 
 impl Decoder {
     /// A decoder for a channel of `job`.
     #[must_use]
     pub fn new(job: JobId) -> Self {
-        Self { job, file: Arc::from("") }
+        Self { job, records: RecordReader::default() }
     }
 
     /// The batch in a message.
@@ -107,19 +139,12 @@ impl Decoder {
     }
 
     fn record(&mut self, index: usize, record: v1::RecordElement) -> Result<Record<JsonRecord>, DecodeError> {
-        let origin = record.origin.unwrap_or_default();
-        if *self.file != *origin.file {
-            self.file = Arc::from(origin.file);
-        }
-        let origin = Origin {
-            file: Arc::clone(&self.file),
-            line: origin.line,
-            offset: origin.offset,
-            split_start: origin.split_start,
-        };
-        let value = JsonRecord::parse(record.line, origin)
+        let timestamp = record.timestamp.map(EpochMillis);
+        let value = self
+            .records
+            .read(record)
             .map_err(|malformed| DecodeError::NoRecord { index, reason: malformed.reason })?;
-        Ok(Record { value, timestamp: record.timestamp.map(EpochMillis) })
+        Ok(Record { value, timestamp })
     }
 }
 

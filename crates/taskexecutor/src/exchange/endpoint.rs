@@ -96,11 +96,13 @@ async fn read_on(
 ) -> Result<(), RpcError> {
     let mut grants = Grants::new(u32::try_from(CHANNEL_BATCHES).unwrap_or(u32::MAX));
     let mut decoder = Decoder::new(sender.id().consumer.job);
-    let mut number = 0;
+    let (mut number, mut paused) = (0, false);
     loop {
-        if let Some(batches) = grants.due(sender.taken()) {
+        let (due, pause) = (grants.due(sender.taken()), sender.is_paused());
+        if due.is_some() || pause != paused {
+            paused = pause;
             // Nobody to grant to: the end of the inbound stream is about to be seen.
-            let _ = credits.send(Ok(v1::Credit { batches }));
+            let _ = credits.send(Ok(v1::Credit { batches: due.unwrap_or(0), paused }));
         }
         let frame = tokio::select! {
             biased;

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use runtime_core::{AttemptId, StreamElement, WatermarkStatus};
+use runtime_core::{AttemptId, Barrier, StreamElement, WatermarkStatus};
 
+use super::alignment::Alignment;
 use super::channel::{Closed, ReadyList, Received, Receiver};
 use super::channels::Channels;
 use super::element::{Batch, ChannelId, Element};
@@ -21,26 +22,30 @@ pub enum GateError {
         /// What was seen of it.
         cause: String,
     },
-    /// The producer has sent what this task executor does not know how to deal with.
-    #[error("the channel {channel} brought {what}")]
-    Unexpected {
-        /// Which channel.
-        channel: Box<ChannelId>,
-        /// What came.
-        what: &'static str,
-    },
 }
+
+/// The rest of a batch.
+type Rest = <Batch as IntoIterator>::IntoIter;
 
 /// The receiving ends of a task's channels.
 ///
 /// Batches are taken in turn from the channels that have one, the elements of a channel in their order. Watermarks and
-/// statuses are merged over all channels; ends of channels are counted.
+/// statuses are merged over all channels; ends of channels are counted. A barrier comes out once, when all channels have
+/// brought it: until then those that have are not read on, and what they hold stays in their bounded buffers.
 pub struct InputGates {
     receivers: Vec<Option<Receiver>>,
     ready: Arc<ReadyList>,
     valve: Valve,
-    current: (usize, <Batch as IntoIterator>::IntoIter),
+    alignment: Alignment,
+    current: (usize, Rest),
+    /// Rests of batches behind the barriers of blocked channels, and those of channels that were.
+    behind: VecDeque<(usize, Rest)>,
+    /// Channels that had batches while they were blocked: the ready list names a channel once until it is taken from.
+    passed_over: VecDeque<usize>,
     merged: VecDeque<Element>,
+    /// How many batches were taken.
+    batches: u64,
+    paused: bool,
     open: usize,
     gone: Option<ChannelId>,
     registry: Arc<Channels>,
@@ -56,11 +61,16 @@ impl InputGates {
     ) -> Self {
         Self {
             valve: Valve::new(receivers.len()),
+            alignment: Alignment::new(receivers.len()),
             open: receivers.len(),
             receivers: receivers.into_iter().map(Some).collect(),
             ready,
             current: (0, Vec::new().into_iter()),
+            behind: VecDeque::new(),
+            passed_over: VecDeque::new(),
             merged: VecDeque::new(),
+            batches: 0,
+            paused: false,
             gone: None,
             registry,
             consumer,
@@ -80,11 +90,43 @@ impl InputGates {
         self.gone
     }
 
+    /// How many channels have not ended.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// How many batches were taken so far.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// Asks the producers to send nothing but barriers and ends, or to go on. What was taken in without room would otherwise
+    /// grow with each checkpoint by what channels hold.
+    pub fn pause(&mut self, paused: bool) {
+        if std::mem::replace(&mut self.paused, paused) != paused {
+            self.receivers.iter().flatten().for_each(|receiver| receiver.pause(paused));
+        }
+    }
+
+    /// The barrier that has come from some channels and not from all.
+    #[must_use]
+    pub fn aligning(&self) -> Option<Barrier> {
+        self.alignment.aligning()
+    }
+
+    /// A checkpoint is given up: channels that wait for its barrier are read on, and barriers of it that still come mean
+    /// nothing.
+    pub fn abort(&mut self, checkpoint: u64) {
+        self.alignment.abort(checkpoint);
+    }
+
     /// The next element, if one is there; never [`Element::End`].
     ///
     /// # Errors
     ///
-    /// A channel broke or brought something unexpected.
+    /// A channel broke.
     pub fn next_element(&mut self) -> Result<Option<Element>, GateError> {
         loop {
             if let Some(element) = self.merged.pop_front() {
@@ -95,19 +137,41 @@ impl InputGates {
                 Some(element @ (Element::DeadLetter(_) | Element::Stream(StreamElement::Record(_)))) => {
                     return Ok(Some(element));
                 }
-                Some(control) => self.control(index, control)?,
-                None => match self.ready.take() {
-                    Some(index) => self.take(index)?,
+                Some(control) => self.control(index, control),
+                None => match self.next_channel() {
+                    Some(Next::Behind(index, rest)) => self.current = (index, rest),
+                    Some(Next::Ready(index)) => self.take(index)?,
                     None => return Ok(None),
                 },
             }
         }
     }
 
+    /// What was held back behind a barrier comes before what its channel has brought since.
+    fn next_channel(&mut self) -> Option<Next> {
+        let free = |alignment: &Alignment, index: &usize| !alignment.is_blocked(*index);
+        if let Some(at) = self.behind.iter().position(|(index, _)| free(&self.alignment, index)) {
+            return self.behind.remove(at).map(|(index, rest)| Next::Behind(index, rest));
+        }
+        if let Some(at) = self.passed_over.iter().position(|index| free(&self.alignment, index)) {
+            return self.passed_over.remove(at).map(Next::Ready);
+        }
+        while let Some(index) = self.ready.take() {
+            if free(&self.alignment, &index) {
+                return Some(Next::Ready(index));
+            }
+            self.passed_over.push_back(index);
+        }
+        None
+    }
+
     fn take(&mut self, index: usize) -> Result<(), GateError> {
         let Some(Some(receiver)) = self.receivers.get(index) else { return Ok(()) };
         match receiver.take() {
-            Received::Batch(batch) => self.current = (index, batch.into_iter()),
+            Received::Batch(batch) => {
+                self.batches += 1;
+                self.current = (index, batch.into_iter());
+            }
             Received::Nothing => {}
             Received::Closed(Closed::Gone) => self.gone = Some(receiver.id()),
             Received::Closed(Closed::Broken(cause)) => {
@@ -117,39 +181,42 @@ impl InputGates {
         Ok(())
     }
 
-    fn control(&mut self, index: usize, element: Element) -> Result<(), GateError> {
+    fn control(&mut self, index: usize, element: Element) {
         let merged = match element {
             Element::Stream(StreamElement::Watermark(watermark)) => self.valve.watermark(index, watermark),
             Element::Stream(StreamElement::Status(status)) => self.valve.status(index, status),
-            Element::Stream(StreamElement::Barrier(_)) => {
-                let id = self
-                    .receivers
-                    .get(index)
-                    .and_then(Option::as_ref)
-                    .map(|receiver| Box::new(receiver.id()));
-                return id.map_or(Ok(()), |channel| {
-                    Err(GateError::Unexpected {
-                        channel,
-                        what: "a barrier, but this job takes no checkpoints",
-                    })
-                });
+            Element::Stream(StreamElement::Barrier(barrier)) => {
+                let aligned = self.alignment.barrier(index, barrier);
+                return self.aligned(aligned);
             }
             Element::End => {
                 // What would follow an end is not of this stream.
                 self.current = (index, Vec::new().into_iter());
                 if self.receivers.get_mut(index).and_then(Option::take).is_none() {
-                    return Ok(());
+                    return;
                 }
                 self.open -= 1;
-                self.valve.end(index)
+                // The watermark first: it was brought before whatever the end aligns.
+                let merged = self.valve.end(index);
+                self.say(merged);
+                let aligned = self.alignment.end(index);
+                return self.aligned(aligned);
             }
             other => {
                 self.merged.push_back(other);
-                return Ok(());
+                return;
             }
         };
         self.say(merged);
-        Ok(())
+    }
+
+    /// After a barrier or an end of the current channel, which may be blocked by now.
+    fn aligned(&mut self, aligned: Option<Barrier>) {
+        self.merged.extend(aligned.map(|barrier| Element::Stream(StreamElement::Barrier(barrier))));
+        let (index, rest) = &mut self.current;
+        if self.alignment.is_blocked(*index) && rest.len() > 0 {
+            self.behind.push_back((*index, std::mem::take(rest)));
+        }
     }
 
     fn say(&mut self, ValveOutput { watermark, status }: ValveOutput) {
@@ -158,6 +225,11 @@ impl InputGates {
         let said = [status(WatermarkStatus::Active), watermark, status(WatermarkStatus::Idle)];
         self.merged.extend(said.into_iter().flatten().map(Element::Stream));
     }
+}
+
+enum Next {
+    Behind(usize, Rest),
+    Ready(usize),
 }
 
 impl Drop for InputGates {
@@ -169,7 +241,7 @@ impl Drop for InputGates {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use runtime_core::{Barrier, Epoch, EpochMillis, JobId, VertexId, Watermark};
+    use runtime_core::{Epoch, EpochMillis, JobId, VertexId, Watermark};
 
     use super::*;
     use crate::exchange::channel::Sender;
@@ -198,13 +270,19 @@ mod tests {
         Element::Stream(StreamElement::Watermark(Watermark(EpochMillis(at))))
     }
 
-    /// Dead letters as their text, watermarks as `<at>`.
+    fn barrier(checkpoint: u64) -> Element {
+        let barrier = Barrier { job: JobId::from_u128(1), checkpoint, begun_at: EpochMillis(0) };
+        Element::Stream(StreamElement::Barrier(barrier))
+    }
+
+    /// Dead letters as their text, watermarks as `<at>`, barriers as `|n|`.
     fn read(gates: &mut InputGates) -> String {
         let mut text = String::new();
         while let Some(element) = gates.next_element().unwrap() {
             match element {
                 Element::DeadLetter(line) => text.push_str(std::str::from_utf8(&line).unwrap()),
                 Element::Stream(StreamElement::Watermark(at)) => text.push_str(&format!("<{}>", at.0.0)),
+                Element::Stream(StreamElement::Barrier(b)) => text.push_str(&format!("|{}|", b.checkpoint)),
                 other => panic!("{other:?}"),
             }
         }
@@ -250,10 +328,48 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_barrier_is_refused_while_there_are_no_checkpoints() {
-        let (mut gates, [first, _second]) = gates().await;
-        let barrier = Barrier { job: JobId::from_u128(1), checkpoint: 1, begun_at: EpochMillis(0) };
-        first.try_send(vec![Element::Stream(StreamElement::Barrier(barrier))]).unwrap();
-        assert!(matches!(gates.next_element(), Err(GateError::Unexpected { .. })));
+    async fn a_channel_that_has_brought_the_barrier_is_read_on_when_all_have() {
+        let (mut gates, [first, second]) = gates().await;
+        first.try_send([letters("ab"), vec![barrier(1)], letters("cd")].concat()).unwrap();
+        first.try_send(letters("ef")).unwrap();
+        second.try_send(letters("12")).unwrap();
+        assert_eq!(read(&mut gates), "ab12");
+        assert_eq!(gates.aligning().map(|barrier| barrier.checkpoint), Some(1));
+        // The rest of the blocked channel's batch is held, and everything else stays in its buffer.
+        assert_eq!((first.taken(), second.taken()), (1, 1));
+        second.try_send([letters("3"), vec![barrier(1)], letters("4")].concat()).unwrap();
+        assert_eq!(read(&mut gates), "3|1|4cdef");
+        assert_eq!(gates.aligning(), None);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_channel_stands_for_its_barrier() {
+        let (mut gates, [first, second]) = gates().await;
+        first.try_send([vec![watermark(9), barrier(1)], letters("x")].concat()).unwrap();
+        second.try_send([letters("1"), vec![watermark(5), Element::End]].concat()).unwrap();
+        assert_eq!(read(&mut gates), "1<5><9>|1|x");
+        first.try_send(vec![barrier(2)]).unwrap();
+        assert_eq!(read(&mut gates), "|2|");
+    }
+
+    #[tokio::test]
+    async fn an_abort_lets_the_blocked_channel_go_on_and_late_barriers_are_dropped() {
+        let (mut gates, [first, second]) = gates().await;
+        first.try_send([vec![barrier(1)], letters("ab"), vec![barrier(2)], letters("c")].concat()).unwrap();
+        assert_eq!(read(&mut gates), "");
+        gates.abort(1);
+        assert_eq!(read(&mut gates), "ab");
+        second.try_send([letters("1"), vec![barrier(1)], letters("2")].concat()).unwrap();
+        assert_eq!(read(&mut gates), "12");
+        second.try_send(vec![barrier(2)]).unwrap();
+        assert_eq!(read(&mut gates), "|2|c");
+    }
+
+    #[tokio::test]
+    async fn a_newer_barrier_ends_the_alignment_of_an_older_one() {
+        let (mut gates, [first, second]) = gates().await;
+        first.try_send([vec![barrier(1)], letters("a"), vec![barrier(2)], letters("b")].concat()).unwrap();
+        second.try_send([vec![barrier(2)], letters("1")].concat()).unwrap();
+        assert_eq!(read(&mut gates), "a|2|b1");
     }
 }

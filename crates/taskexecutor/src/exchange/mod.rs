@@ -9,6 +9,7 @@
 //!
 //! Nothing here repeats or reorders: a channel that breaks fails its tasks, and the job is restarted.
 
+mod alignment;
 mod channel;
 mod channels;
 mod codec;
@@ -21,8 +22,10 @@ mod remote;
 mod valve;
 mod writer;
 
+pub use alignment::Alignment;
 pub use channels::{Channels, ConnectError, Refusal};
 pub use codec::{DecodeError, Decoder, encode};
+pub(crate) use codec::{RecordReader, encode_record};
 pub use credits::{CreditWindow, Grants};
 pub use element::{Batch, ChannelId, Element};
 pub use endpoint::DataEndpoint;

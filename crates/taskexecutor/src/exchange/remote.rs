@@ -3,6 +3,7 @@
 //! A *pump* on the I/O runtime stands between the task and the stream: it takes batches from a short queue as credits
 //! allow, so the task never waits for a network, and tells how the channel ended.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,12 +47,24 @@ pub(crate) enum PumpState {
 /// What a task sees of the pump of one of its channels.
 pub(crate) struct Pump {
     state: Mutex<PumpState>,
+    /// The consumer wants nothing but barriers and ends.
+    paused: AtomicBool,
     wake: Arc<Notify>,
 }
 
 impl Pump {
     pub(crate) fn state(&self) -> PumpState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    fn pause(&self, paused: bool) {
+        if self.paused.swap(paused, Ordering::AcqRel) != paused {
+            self.wake.notify_one();
+        }
     }
 
     fn settle(&self, state: PumpState) {
@@ -67,14 +80,14 @@ pub(crate) fn open(
     id: ChannelId,
     wake: Arc<Notify>,
 ) -> (Sender, Arc<Pump>) {
-    let pump = Arc::new(Pump { state: Mutex::default(), wake: Arc::clone(&wake) });
+    let pump = Arc::new(Pump { state: Mutex::default(), paused: AtomicBool::new(false), wake: Arc::clone(&wake) });
     let inbox = Arc::new(Notify::new());
     let queue = Channel::new(id, PUMP_BATCHES, 0, ReadyList::new(Arc::clone(&inbox)));
     let sender = queue.sender(Some(wake));
     let receiver = Receiver::new(queue);
     let report = Arc::clone(&pump);
     io.spawn(async move {
-        let state = run(&target, id, &receiver, &inbox).await;
+        let state = run(&target, id, &receiver, &inbox, &report).await;
         // Settled first: a task that finds the queue closed is to find the reason as well.
         report.settle(state);
         drop(receiver);
@@ -82,7 +95,13 @@ pub(crate) fn open(
     (sender, pump)
 }
 
-async fn run(target: &RemoteTarget, id: ChannelId, queue: &Receiver, inbox: &Notify) -> PumpState {
+async fn run(
+    target: &RemoteTarget,
+    id: ChannelId,
+    queue: &Receiver,
+    inbox: &Notify,
+    report: &Pump,
+) -> PumpState {
     let (frames, outbound) = mpsc::unbounded_channel();
     let hello = v1::ChannelHello {
         edge: id.edge,
@@ -96,7 +115,7 @@ async fn run(target: &RemoteTarget, id: ChannelId, queue: &Receiver, inbox: &Not
         gateway.exchange(UnboundedReceiverStream::new(outbound).map(Ok).boxed()).await
     };
     match opening.await {
-        Ok(credits) => pump(queue, inbox, frames, credits).await,
+        Ok(credits) => pump(queue, inbox, frames, credits, report).await,
         Err(error) => Err(error.to_string()),
     }
     .unwrap_or_else(|cause| {
@@ -112,6 +131,7 @@ async fn pump(
     inbox: &Notify,
     frames: mpsc::UnboundedSender<v1::Frame>,
     mut credits: MessageStream<v1::Credit>,
+    report: &Pump,
 ) -> Result<PumpState, String> {
     let mut window = CreditWindow::default();
     let mut number = 0;
@@ -134,7 +154,10 @@ async fn pump(
         tokio::select! {
             biased;
             credit = credits.next() => match credit {
-                Some(Ok(credit)) => window.grant(credit.batches),
+                Some(Ok(credit)) => {
+                    window.grant(credit.batches);
+                    report.pause(credit.paused);
+                }
                 Some(Err(error)) => return Err(error.to_string()),
                 None => return Ok(PumpState::Gone),
             },

@@ -66,6 +66,14 @@ impl ChannelWriter {
         self.bytes >= BATCH_BYTES || self.batch.len() >= BATCH_ELEMENTS
     }
 
+    /// Whether the consumer wants nothing but barriers and ends.
+    pub(crate) fn is_paused(&self) -> bool {
+        match &self.outlet {
+            Outlet::Local(sender) => sender.is_paused(),
+            Outlet::Remote(_, pump) => pump.is_paused(),
+        }
+    }
+
     /// Sends what is there, if there is room for it.
     pub(crate) fn flush(&mut self) {
         let (Outlet::Local(sender) | Outlet::Remote(sender, _)) = &mut self.outlet;

@@ -150,6 +150,11 @@ impl Job {
         self.tasks.values().any(|task| task.ended.is_none())
     }
 
+    /// The handles of all that still runs.
+    pub(super) fn running_tasks(&self) -> impl Iterator<Item = &TaskHandle> {
+        self.tasks.values().filter(|task| task.ended.is_none()).map(|task| &task.handle)
+    }
+
     /// Tells a task to stop because of something that its job master did not ask for.
     pub(super) fn fail_task(&mut self, attempt: &AttemptId, cause: &str) {
         if let Some(task) = self.tasks.get_mut(attempt).filter(|task| task.ended.is_none()) {

@@ -114,6 +114,12 @@ impl TaskExecutorProcessor {
             Some(Message::Ack(ack)) => job.acknowledged(ack.number),
             // It has forgotten this registration, and what runs here with it.
             Some(Message::Disconnect(bye)) => self.drop_job_master(job_id, &bye.cause, events),
+            Some(Message::CheckpointConfirmed(said)) => {
+                job.running_tasks().for_each(|task| task.confirm(said.checkpoint));
+            }
+            Some(Message::CheckpointAborted(said)) => {
+                job.running_tasks().for_each(|task| task.abort(said.checkpoint));
+            }
             None => {}
         }
     }

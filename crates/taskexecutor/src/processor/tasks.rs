@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connectors::sink::file::StagedFile;
 use controller_events::Handle;
 use entrypoint::Placement;
 use wire::convert::attempt_id;
@@ -56,7 +55,7 @@ impl TaskExecutorProcessor {
         self.activated.entry(allocation).or_insert(now);
         let name = descriptor.name();
         tracing::info!(%attempt, %allocation, "starting task {name}");
-        let told = events.clone();
+        let (told, answered) = (events.clone(), events.clone());
         let services = TaskServices {
             task_executor: self.shared.resource_id.clone(),
             placement: match self.shared.placement {
@@ -78,6 +77,12 @@ impl TaskExecutorProcessor {
                     tracing::debug!("a task has ended after the loop of its task executor");
                 }
             }),
+            answers: Arc::new(move |answer| {
+                if answered.put(TeEvent::Checkpoint(answer)).is_err() {
+                    tracing::debug!("a task has answered a checkpoint after the loop of its task executor");
+                }
+            }),
+            stores: Arc::clone(&self.shared.stores),
         };
         let handle = task::spawn(descriptor, services);
         self.task_metrics.insert(handle.clone());
@@ -92,14 +97,6 @@ impl TaskExecutorProcessor {
         let task = task.ok_or_else(|| RpcError::unknown_target(format!("task {attempt} is not here")))?;
         task.handle.cancel();
         Ok(Self::ack())
-    }
-
-    /// A checkpoint has begun: every task that is to take part is told.
-    pub(super) fn trigger_checkpoint(
-        &mut self,
-        _request: &v1::TriggerCheckpointRequest,
-    ) -> Result<v1::Ack, RpcError> {
-        Err(RpcError::application("this task executor takes no checkpoints"))
     }
 
     /// What has become of a task is told to its job master; with its end the slot loses it.
@@ -159,10 +156,7 @@ fn state_update(event: TaskEvent, task: &Task) -> v1::TaskStateUpdate {
         error,
         unrecoverable: event.unrecoverable,
         figures: Some(event.figures),
-        last: (event.state == TaskState::Finished).then(|| v1::TaskSnapshot {
-            staged: event.staged.iter().map(staged_out).collect(),
-            ..v1::TaskSnapshot::default()
-        }),
+        last: event.last.map(|last| (*last).into()),
     }
 }
 
@@ -173,15 +167,5 @@ const fn state_out(state: TaskState) -> v1::TaskState {
         TaskState::Finished => v1::TaskState::Finished,
         TaskState::Canceled => v1::TaskState::Canceled,
         TaskState::Failed => v1::TaskState::Failed,
-    }
-}
-
-/// Paths come from a job file, which is UTF-8.
-fn staged_out(staged: &StagedFile) -> v1::StagedFile {
-    v1::StagedFile {
-        staged_path: staged.staged_path.to_string_lossy().into_owned(),
-        final_path: staged.final_path.to_string_lossy().into_owned(),
-        length: staged.length,
-        offset: staged.offset,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use job::graph::{JobGraph, Vertex};
 use runtime_core::{AttemptId, JobId, ResourceId, VertexId};
-use wire::Address;
+use wire::{Address, v1};
 
 /// One subtask of one vertex (Flink: `TaskDeploymentDescriptor`).
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct TaskDescriptor {
     pub inputs: Vec<InputGate>,
     /// The edges that go out.
     pub outputs: Vec<OutputGate>,
+    /// What it begins with; absent: nothing.
+    pub restore: Option<v1::RestoredState>,
 }
 
 impl TaskDescriptor {

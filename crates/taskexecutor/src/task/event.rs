@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use connectors::sink::file::StagedFile;
 use runtime_core::AttemptId;
 use wire::v1;
+
+use super::snapshot::{CheckpointAnswer, TaskSnapshot};
 
 /// Where a task stands (Flink: `ExecutionState`, as far as a task executor sees it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,9 +43,14 @@ pub struct TaskEvent {
     pub unrecoverable: bool,
     /// What was counted so far; with a terminal state the last word.
     pub figures: v1::Figures,
-    /// With [`TaskState::Finished`]: what the sink has staged, to be made visible when the job ends.
-    pub staged: Vec<StagedFile>,
+    /// With [`TaskState::Finished`]: what it adds to every later checkpoint. What its sink has staged is made visible with
+    /// the next one, or when the job ends.
+    pub last: Option<Box<TaskSnapshot>>,
 }
 
 /// Who is told. Called on the task's thread; must not wait.
 pub type TaskEvents = Arc<dyn Fn(TaskEvent) + Send + Sync>;
+
+/// Who is told what came of a checkpoint in a task: once for each that it took part in, before its last event. Must not
+/// wait.
+pub type CheckpointAnswers = Arc<dyn Fn(CheckpointAnswer) + Send + Sync>;

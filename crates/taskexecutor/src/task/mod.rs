@@ -8,15 +8,23 @@
 //! and a task that computes for long stalls neither heartbeats nor another task. Calls run on the I/O runtime and come
 //! back as mail. In a simulation the same future runs on that runtime as well ([`Placement::Local`]).
 //!
+//! A checkpoint is taken between two elements (`barriers`), written apart from the task's thread (`acknowledge`), and
+//! read when a task begins with one (`restore`).
+//!
 //! A task does not restart itself and decides nothing about its job: it ends, with a reason.
 
+mod acknowledge;
+mod barriers;
+mod checkpointing;
 mod descriptor;
 mod error;
 mod event;
 mod mailbox;
 mod outputs;
+mod restore;
 mod run;
 mod services;
+mod snapshot;
 mod spawn;
 #[cfg(test)]
 mod tests;
@@ -24,6 +32,8 @@ mod turn;
 
 pub use descriptor::{ChannelTarget, InputGate, OutputGate, TaskDescriptor};
 pub use error::TaskError;
-pub use event::{TaskEvent, TaskEvents, TaskState};
+pub use event::{CheckpointAnswers, TaskEvent, TaskEvents, TaskState};
 pub use services::{NextSplit, Placement, SplitError, SplitProvider, TaskServices};
+pub(crate) use snapshot::Held;
+pub use snapshot::{CheckpointAnswer, TaskSnapshot};
 pub use spawn::{TaskHandle, spawn};

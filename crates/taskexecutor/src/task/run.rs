@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connectors::sink::file::StagedFile;
+use connectors::sink::file::Mode;
 use runtime_core::{Clock, Tick};
 
+use super::acknowledge::Acknowledger;
 use super::descriptor::TaskDescriptor;
 use super::error::TaskError;
 use super::event::TaskState;
 use super::mailbox::Mailbox;
 use super::outputs::open_outputs;
+use super::restore::{Restored, restore};
 use super::services::TaskServices;
+use super::snapshot::TaskSnapshot;
 use super::turn::{Head, Runner, Turn};
 use crate::chain::{Parts, build};
 use crate::exchange::InputGates;
@@ -20,7 +23,7 @@ use crate::figures::{Count, TaskFigures};
 /// How a task came to its end.
 #[derive(Debug)]
 pub(crate) enum End {
-    Finished(Vec<StagedFile>),
+    Finished(Box<TaskSnapshot>),
     Canceled,
 }
 
@@ -42,11 +45,17 @@ pub(crate) async fn run(task: Task, running: impl FnOnce(TaskState)) -> Result<E
         () = mailbox.cancelled() => return Ok(End::Canceled),
         outputs = open_outputs(&descriptor, &services, &mailbox) => outputs?,
     };
+    let restored = tokio::select! {
+        biased;
+        () = mailbox.cancelled() => return Ok(End::Canceled),
+        restored = restore(&descriptor, &services) => restored?,
+    };
     let vertex = descriptor.chain().ok_or_else(|| TaskError::unrecoverable("the plan has no such vertex"))?;
-    let (source, chain) = build(Parts {
+    let (source, mut chain) = build(Parts {
         vertex,
         attempt: descriptor.attempt,
         origin_job: descriptor.origin_job,
+        output: output_mode(&descriptor, &restored),
         calls: &services.calls,
         io: &services.io,
         wake: mailbox.wake(),
@@ -55,11 +64,22 @@ pub(crate) async fn run(task: Task, running: impl FnOnce(TaskState)) -> Result<E
         dead_letters: outputs.dead_letters,
     })?;
     let head = source.map_or_else(|| Head::Gates(Box::new(gates)), |source| Head::Source(Box::new(source)));
-    let mut runner = Runner::new(head, chain, Arc::clone(&mailbox));
+    chain.cx.begin_turn(services.clock.now(), services.clock.wall());
+    chain.restore(restored.steps)?;
+    let mut runner = Runner::new(descriptor.attempt.job, head, chain, Arc::clone(&mailbox));
     running(TaskState::Running);
     let end = drive(&mut runner, &descriptor, &services, &mailbox, &figures).await;
     runner.publish_last();
     end
+}
+
+/// A job that was started from a savepoint continues its output also where it takes no checkpoints of its own.
+fn output_mode(descriptor: &TaskDescriptor, restored: &Restored) -> Mode {
+    if descriptor.graph.checkpoints.is_none() && descriptor.restore.is_none() {
+        Mode::WithoutCheckpoints
+    } else {
+        Mode::WithCheckpoints(restored.sink)
+    }
 }
 
 async fn drive(
@@ -67,14 +87,20 @@ async fn drive(
     descriptor: &TaskDescriptor,
     services: &TaskServices,
     mailbox: &Arc<Mailbox>,
-    figures: &TaskFigures,
+    figures: &Arc<TaskFigures>,
 ) -> Result<End, TaskError> {
     let clock = &services.clock;
+    let url = descriptor.graph.checkpoints.as_ref().map(|options| options.dir.clone());
+    let mut acknowledger = Acknowledger::new(descriptor.attempt, url, services, mailbox, figures);
     let mut times = Times { since: clock.now(), spent_on: &figures.busy_nanos };
     while !mailbox.is_cancelled() {
         let now = clock.now();
         times.switch(now, &figures.busy_nanos);
-        match runner.turn(now, clock.wall())? {
+        let turn = runner.turn(now, clock.wall())?;
+        for taken in runner.take_taken() {
+            acknowledger.answer(taken);
+        }
+        match turn {
             Turn::Busy => tokio::task::yield_now().await,
             Turn::Ask(request) => ask(request, descriptor, services, mailbox),
             Turn::Wait { until, backpressured } => {
@@ -86,7 +112,13 @@ async fn drive(
                     () = clock.sleep_until(until.unwrap_or(Tick::MAX)), if until.is_some() => {}
                 }
             }
-            Turn::Finished(staged) => return Ok(End::Finished(staged)),
+            Turn::Ended => {
+                tokio::select! {
+                    biased;
+                    () = mailbox.cancelled() => return Ok(End::Canceled),
+                    () = acknowledger.settled() => return Ok(End::Finished(Box::new(runner.finish()?))),
+                }
+            }
         }
     }
     Ok(End::Canceled)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use checkpoint::Stores;
 use connectors::call::RustCalls;
 use connectors::source::file::FileSplit;
 use runtime_core::time::TokioClock;
@@ -10,7 +11,7 @@ use runtime_core::{AttemptId, ResourceId};
 use tokio::runtime::Handle;
 use wire::Transport;
 
-use super::event::TaskEvents;
+use super::event::{CheckpointAnswers, TaskEvents};
 use crate::exchange::Channels;
 
 /// Where a task runs.
@@ -20,6 +21,16 @@ pub enum Placement {
     Threads,
     /// As a future on the runtime of calls, which then has one thread: for simulations.
     Local,
+}
+
+impl Placement {
+    /// Does work that may wait for a disk or a network, apart from every loop.
+    pub(crate) fn block(self, io: &Handle, work: impl FnOnce() + Send + 'static) {
+        match self {
+            Self::Threads => drop(io.spawn_blocking(work)),
+            Self::Local => drop(io.spawn(async move { work() })),
+        }
+    }
 }
 
 /// The answer to a request for a split.
@@ -68,4 +79,8 @@ pub struct TaskServices {
     pub splits: Arc<dyn SplitProvider>,
     /// Who is told what becomes of the task.
     pub events: TaskEvents,
+    /// Who is told what came of checkpoints.
+    pub answers: CheckpointAnswers,
+    /// Where checkpoints are kept.
+    pub stores: Arc<dyn Stores>,
 }

@@ -4,17 +4,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use runtime_core::AttemptId;
+use runtime_core::{AttemptId, EpochMillis};
 use wire::v1;
 
 use super::descriptor::TaskDescriptor;
 use super::error::TaskError;
 use super::event::{TaskEvent, TaskEvents, TaskState};
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Order};
 use super::run::{End, Task, run};
 use super::services::{Placement, TaskServices};
 use crate::chain::steps_of;
-use crate::figures::TaskFigures;
+use crate::figures::{CheckpointFigures, TaskFigures};
 
 /// A running task. Dropping the handle does not stop it.
 #[derive(Clone)]
@@ -35,6 +35,33 @@ impl TaskHandle {
     /// [`TaskState::Canceled`]. A task that has ended stays as it is.
     pub fn cancel(&self) {
         self.mailbox.cancel();
+    }
+
+    /// A checkpoint has begun. The task answers once it has had its part, or cannot have it.
+    pub fn trigger(&self, checkpoint: u64, begun_at: EpochMillis) {
+        self.mailbox.put_order(Order::Trigger { checkpoint, begun_at });
+    }
+
+    /// A checkpoint is complete and its output visible, and with it that of every earlier one.
+    pub fn confirm(&self, checkpoint: u64) {
+        self.mailbox.put_order(Order::Confirm(checkpoint));
+    }
+
+    /// A checkpoint is given up, and with it every earlier one.
+    pub fn abort(&self, checkpoint: u64) {
+        self.mailbox.put_order(Order::Abort(checkpoint));
+    }
+
+    /// Whether it was told to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.mailbox.is_cancelled()
+    }
+
+    /// What it did for checkpoints so far.
+    #[must_use]
+    pub fn checkpoint_figures(&self) -> &CheckpointFigures {
+        &self.figures.checkpoints
     }
 
     /// What it has counted so far.
@@ -87,8 +114,8 @@ async fn live(task: Task, reporter: Reporter) {
     reporter.state(TaskState::Initializing);
     let running = run(task, |state| reporter.state(state));
     match AssertUnwindSafe(running).catch_unwind().await {
-        Ok(Ok(End::Finished(staged))) => {
-            reporter.tell(TaskEvent { staged, ..reporter.event(TaskState::Finished) });
+        Ok(Ok(End::Finished(last))) => {
+            reporter.tell(TaskEvent { last: Some(last), ..reporter.event(TaskState::Finished) });
         }
         Ok(Ok(End::Canceled)) => reporter.state(TaskState::Canceled),
         Ok(Err(error)) => reporter.failed(&error),
@@ -113,7 +140,7 @@ impl Reporter {
             error: None,
             unrecoverable: false,
             figures: self.figures.snapshot(),
-            staged: Vec::new(),
+            last: None,
         }
     }
 

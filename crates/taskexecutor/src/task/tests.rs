@@ -2,7 +2,11 @@
 
 mod cancel;
 mod chains;
+mod checkpointed;
+mod checkpoints;
+mod exactly_once;
 mod exchange;
 mod harness;
 mod outcomes;
 mod pipelines;
+mod restoring;

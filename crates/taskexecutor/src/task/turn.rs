@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connectors::sink::file::StagedFile;
-use runtime_core::{EpochMillis, Tick};
+use runtime_core::{EpochMillis, JobId, StreamElement, Tick};
 
+use super::checkpointing::Checkpointing;
 use super::error::TaskError;
 use super::mailbox::Mailbox;
+use super::snapshot::{Taken, TaskSnapshot};
 use crate::chain::{Chain, Next, Peers, Source};
-use crate::exchange::{ChannelId, Element, GateError, InputGates};
+use crate::exchange::{ChannelId, Element, InputGates};
 
 /// Elements taken in by one turn, and bytes of them. Some milliseconds of work at most, so that the order to stop is
 /// heard in time.
@@ -44,15 +45,18 @@ pub(crate) enum Turn {
     Wait { until: Option<Tick>, backpressured: bool },
     /// The source wants its next split; then another turn.
     Ask(u64),
-    /// All is done.
-    Finished(Vec<StagedFile>),
+    /// All has left; to be [finished](Runner::finish).
+    Ended,
 }
 
 /// A task's operators, and how far it has got.
 pub(crate) struct Runner {
-    head: Head,
-    chain: Chain,
-    mailbox: Arc<Mailbox>,
+    pub(super) head: Head,
+    pub(super) chain: Chain,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) checkpointing: Checkpointing,
+    /// What came of checkpoints in this turn.
+    pub(super) taken: Vec<Taken>,
     input_ended: bool,
     published_at: Tick,
     unpublished: bool,
@@ -69,11 +73,13 @@ enum Input {
 }
 
 impl Runner {
-    pub(crate) fn new(head: Head, chain: Chain, mailbox: Arc<Mailbox>) -> Self {
+    pub(crate) fn new(job: JobId, head: Head, chain: Chain, mailbox: Arc<Mailbox>) -> Self {
         Self {
             head,
             chain,
             mailbox,
+            checkpointing: Checkpointing::new(job),
+            taken: Vec::new(),
             input_ended: false,
             published_at: Tick::ZERO,
             unpublished: false,
@@ -84,12 +90,17 @@ impl Runner {
 
     pub(crate) fn turn(&mut self, now: Tick, wall: EpochMillis) -> Result<Turn, TaskError> {
         let mut moved = self.chain.begin_turn(now, wall)?;
+        let mail = self.mailbox.take();
         if let Head::Source(source) = &mut self.head {
             source.begin_turn(now);
-            for (request, answer) in self.mailbox.take_splits() {
+            for (request, answer) in mail.splits {
                 source.on_split(request, answer, now)?;
                 moved = true;
             }
+        }
+        for order in mail.orders {
+            self.obey(order, now);
+            moved = true;
         }
         let mut ask = None;
         if !self.input_ended {
@@ -99,6 +110,9 @@ impl Runner {
                 Input::Moved(_) | Input::Nothing => {}
             }
         }
+        if self.input_ended {
+            self.checkpoint_at_the_end();
+        }
         moved |= self.chain.drain()?;
         let ended = self.input_ended && self.chain.end()?;
         let peers = self.chain.peers().unwrap_or_else(|broken| {
@@ -106,10 +120,10 @@ impl Runner {
             Peers::Open
         });
         if ended && peers == Peers::Delivered {
-            self.chain.publish();
-            return Ok(Turn::Finished(self.chain.finish()?));
+            return Ok(Turn::Ended);
         }
         self.watch_peers(&peers, now)?;
+        self.pause_producers();
         self.unpublished |= moved;
         self.chain.flush(!moved);
         if now >= self.publish_at() {
@@ -120,6 +134,12 @@ impl Runner {
             None if moved => Turn::Busy,
             None => Turn::Wait { until: self.next_wakeup(), backpressured: self.chain.is_backpressured() },
         })
+    }
+
+    /// Completes the sink's output once all [has ended](Turn::Ended). Yields the task's last word.
+    pub(crate) fn finish(&mut self) -> Result<TaskSnapshot, TaskError> {
+        let source = self.progress();
+        Ok(TaskSnapshot { source, ..self.chain.finish()? })
     }
 
     /// Publishes what the steps have counted: for the last word of a task that does not finish.
@@ -142,11 +162,12 @@ impl Runner {
         for _ in 0..TURN_ELEMENTS {
             if !self.chain.has_room() {
                 *moved |= self.chain.drain()?;
-                if !self.chain.has_room() {
-                    return Ok(Input::Nothing);
-                }
             }
-            match self.take_element()? {
+            let room = self.chain.has_room();
+            if !room && !self.parks() {
+                return Ok(Input::Nothing);
+            }
+            match self.take_element(room)? {
                 Input::Moved(more) => bytes += more,
                 other => return Ok(other),
             }
@@ -158,7 +179,7 @@ impl Runner {
         Ok(Input::Moved(bytes))
     }
 
-    fn take_element(&mut self) -> Result<Input, TaskError> {
+    fn take_element(&mut self, room: bool) -> Result<Input, TaskError> {
         let element = match &mut self.head {
             Head::Source(source) => match source.next(&mut self.chain.cx)? {
                 Next::Element(element) => Element::Stream(element),
@@ -171,17 +192,18 @@ impl Runner {
                 Ok(Some(element)) => element,
                 Ok(None) if gates.is_finished() => return Ok(Input::Ended),
                 Ok(None) => return Ok(Input::Nothing),
-                Err(broken @ GateError::Broken { .. }) => {
+                Err(broken) => {
                     let now = self.chain.cx.now;
                     self.broken.get_or_insert((TaskError::recoverable(broken), now));
                     return Ok(Input::Nothing);
                 }
-                Err(error) => return Err(TaskError::recoverable(error)),
             },
         };
         let bytes = element.weight();
         match element {
-            Element::Stream(element) => self.chain.push(element)?,
+            Element::Stream(StreamElement::Barrier(barrier)) => self.checkpoint(barrier),
+            Element::Stream(element) if room => self.chain.push(element)?,
+            Element::Stream(element) => self.chain.park(element)?,
             Element::DeadLetter(line) => self.chain.push_dead_letter(&line)?,
             // Ends of channels are counted by the gates.
             Element::End => {}
@@ -209,12 +231,16 @@ impl Runner {
     }
 
     fn next_wakeup(&mut self) -> Option<Tick> {
+        let parking = self.checkpointing.next_wakeup(self.chain.cx.now);
         let source = match &self.head {
             Head::Source(source) => source.next_wakeup(),
             Head::Gates(_) => None,
         };
         let gone = self.gone.map(|(_, since)| since + PEER_GONE_WAIT);
         let broken = self.broken.as_ref().map(|(_, since)| *since + PEER_BROKEN_WAIT);
-        [self.chain.next_wakeup(), source, Some(self.publish_at()), gone, broken].into_iter().flatten().min()
+        [self.chain.next_wakeup(), source, Some(self.publish_at()), gone, broken, parking]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use checkpoint::MemoryStores;
 use connectors::call::RustCalls;
 use entrypoint::config::Layers;
 use entrypoint::{Config, Placement, Role, Server};
@@ -320,8 +321,10 @@ impl Cluster {
         let clock = TokioClock::start_at(EpochMillis(1_000_000));
         let (server, _ready) = Server::embedded(config, clock, Shutdown::new().signal());
         let transport = Arc::new(network.node("te"));
-        let te =
-            TaskExecutor::start(&server, transport, Placement::Tasks, RustCalls::default(), 5).await.unwrap();
+        let stores = Arc::new(MemoryStores::new());
+        let te = TaskExecutor::start(&server, transport, Placement::Tasks, RustCalls::default(), stores, 5)
+            .await
+            .unwrap();
         let dir = tempfile::tempdir().unwrap();
         Self { network, rm, jm, te, dir, rm_node, _serving: serving }
     }
@@ -450,6 +453,7 @@ impl Cluster {
             origin_job_id: JOB.to_wire(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            restore: None,
         }
     }
 

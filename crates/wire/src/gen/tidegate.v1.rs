@@ -267,6 +267,9 @@ pub struct EndOfInput {}
 pub struct Credit {
     #[prost(uint32, tag = "1")]
     pub batches: u32,
+    /// The consumer has taken in more than it has room for: until it says otherwise it wants nothing but barriers and ends.
+    #[prost(bool, tag = "2")]
+    pub paused: bool,
 }
 /// Generated client implementations.
 pub mod data_client {
@@ -2966,6 +2969,10 @@ pub struct RestoredState {
     pub checkpoint: u64,
     #[prost(message, repeated, tag = "2")]
     pub subtasks: ::prost::alloc::vec::Vec<RestoredSubtask>,
+    /// How many subtasks the vertex had. Where it has as many now, the parts are the receiver's own, whole; otherwise every
+    /// subtask is given the parts of all.
+    #[prost(uint32, tag = "3")]
+    pub parallelism: u32,
 }
 /// A subtask's part of a checkpoint, less what concerns only the job master.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

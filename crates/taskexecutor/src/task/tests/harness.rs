@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use checkpoint::MemoryStores;
 use connectors::call::RustCalls;
 use connectors::sink::file::{commit, prepare};
 use connectors::source::file::{FileSplit, enumerate};
@@ -20,17 +21,19 @@ use wire::grpc::{GrpcOptions, GrpcTransport};
 use wire::network::{InMemoryNetwork, NetworkOptions};
 use wire::{Endpoints, Serving, Transport, v1};
 
+use super::checkpointed::Completed;
 use crate::exchange::{Channels, DataEndpoint};
 use crate::task::{
-    ChannelTarget, InputGate, NextSplit, OutputGate, Placement, SplitError, SplitProvider, TaskDescriptor,
-    TaskEvent, TaskHandle, TaskServices, TaskState, spawn,
+    ChannelTarget, CheckpointAnswer, InputGate, NextSplit, OutputGate, Placement, SplitError, SplitProvider,
+    TaskDescriptor, TaskEvent, TaskHandle, TaskServices, TaskState, spawn,
 };
 
 const JOB: JobId = JobId::from_u128(0xfeed);
 
-/// Hands out splits in their order, to whoever asks first.
+/// Hands out splits in their order, to whoever asks first; those that were being read, to the same subtask before.
 struct Splits {
     left: Mutex<Vec<FileSplit>>,
+    resumed: Mutex<BTreeMap<u32, FileSplit>>,
     given: Mutex<BTreeMap<(AttemptId, u64), Option<FileSplit>>>,
     max_rate: Option<f64>,
 }
@@ -39,7 +42,10 @@ struct Splits {
 impl SplitProvider for Splits {
     async fn next_split(&self, attempt: AttemptId, request: u64) -> Result<NextSplit, SplitError> {
         let mut left = self.left.lock().unwrap();
-        let next = || if left.is_empty() { None } else { Some(left.remove(0)) };
+        let next = || {
+            let resumed = self.resumed.lock().unwrap().remove(&attempt.subtask);
+            resumed.or_else(|| if left.is_empty() { None } else { Some(left.remove(0)) })
+        };
         let split = self.given.lock().unwrap().entry((attempt, request)).or_insert_with(next).clone();
         Ok(NextSplit { split, max_rate: self.max_rate })
     }
@@ -58,6 +64,12 @@ pub(super) struct Cluster {
     pub(super) events: Arc<Mutex<Vec<TaskEvent>>>,
     pub(super) max_rate: Option<f64>,
     pub(super) placement: Placement,
+    pub(super) stores: MemoryStores,
+    /// What tasks have answered to checkpoints.
+    pub(super) answers: Arc<Mutex<Vec<CheckpointAnswer>>>,
+    /// What the next deployment begins with, and its number.
+    pub(super) restore: Option<Completed>,
+    pub(super) life: u32,
     nodes: Vec<Node>,
     clock: TokioClock,
 }
@@ -100,6 +112,10 @@ impl Cluster {
             events: Arc::default(),
             max_rate: None,
             placement: Placement::Local,
+            stores: MemoryStores::new(),
+            answers: Arc::default(),
+            restore: None,
+            life: 0,
             nodes: Vec::new(),
             clock: TokioClock::start_at(EpochMillis(1_000_000)),
         }
@@ -150,8 +166,8 @@ impl Cluster {
         last: u32,
         node: impl Fn(u32, u32) -> usize,
     ) -> BTreeMap<(u32, u32), TaskHandle> {
-        let left = Mutex::new(self.splits(graph));
-        let splits = Arc::new(Splits { left, given: Mutex::default(), max_rate: self.max_rate });
+        let (left, resumed) = self.open_splits(graph);
+        let splits = Arc::new(Splits { left, resumed, given: Mutex::default(), max_rate: self.max_rate });
         let mut handles = BTreeMap::new();
         for vertex in graph.vertices.iter().filter(|vertex| vertex.id.0 <= last) {
             for subtask in 0..vertex.parallelism {
@@ -170,6 +186,8 @@ impl Cluster {
                 OperatorSpec::Source(SourceOptions::File(options)) => {
                     splits = enumerate(options, graph.vertices[0].parallelism).unwrap();
                 }
+                // Output is continued.
+                OperatorSpec::Sink(_) if self.restore.is_some() => {}
                 OperatorSpec::Sink(SinkOptions::File(options)) => prepare(options).unwrap(),
                 _ => {}
             }
@@ -177,8 +195,25 @@ impl Cluster {
         splits
     }
 
+    /// Every split that is not finished in the checkpoint that is restored.
+    fn open_splits(&self, graph: &JobGraph) -> (Mutex<Vec<FileSplit>>, Mutex<BTreeMap<u32, FileSplit>>) {
+        let mut left = self.splits(graph);
+        let mut resumed = BTreeMap::new();
+        if let Some(completed) = &self.restore {
+            left.retain(|split| !completed.finished.contains(&split.id));
+        }
+        for ((_, subtask), part) in self.restore.iter().flat_map(|completed| &completed.parts) {
+            let Some(progress) = &part.source else { continue };
+            if let Some((id, at)) = progress.reading {
+                let split = left.iter().position(|split| split.id == id).map(|place| left.remove(place));
+                resumed.insert(*subtask, FileSplit { resume: Some(at), ..split.unwrap() });
+            }
+        }
+        (Mutex::new(left), Mutex::new(resumed))
+    }
+
     pub(super) fn services(&self, node: usize, splits: Arc<dyn SplitProvider>) -> TaskServices {
-        let events = Arc::clone(&self.events);
+        let (events, answers) = (Arc::clone(&self.events), Arc::clone(&self.answers));
         TaskServices {
             task_executor: format!("te{node}").parse().unwrap(),
             placement: self.placement,
@@ -189,6 +224,8 @@ impl Cluster {
             calls: Arc::new(self.calls.clone()),
             splits,
             events: Arc::new(move |event| events.lock().unwrap().push(event)),
+            answers: Arc::new(move |answer| answers.lock().unwrap().push(answer)),
+            stores: Arc::new(self.stores.clone()),
         }
     }
 
@@ -202,7 +239,7 @@ impl Cluster {
         let subtasks = |of: VertexId| 0..graph.vertices[of.0 as usize].parallelism;
         let inputs = graph.edges.iter().filter(|edge| edge.to == vertex).map(|edge| InputGate {
             edge: edge.id,
-            producers: subtasks(edge.from).map(|from| attempt(edge.from, from)).collect(),
+            producers: subtasks(edge.from).map(|from| self.attempt(edge.from, from)).collect(),
         });
         let outputs = graph.edges.iter().filter(|edge| edge.from == vertex).map(|edge| OutputGate {
             edge: edge.id,
@@ -210,7 +247,7 @@ impl Cluster {
                 .map(|to| {
                     let number = node(edge.to.0, to);
                     ChannelTarget {
-                        attempt: attempt(edge.to, to),
+                        attempt: self.attempt(edge.to, to),
                         task_executor: format!("te{number}").parse().unwrap(),
                         data_address: self.nodes[number].serving.local_address().clone(),
                     }
@@ -218,13 +255,18 @@ impl Cluster {
                 .collect(),
         });
         TaskDescriptor {
-            attempt: attempt(vertex, subtask),
+            attempt: self.attempt(vertex, subtask),
             graph: Arc::clone(graph),
             vertex,
             origin_job: JOB,
             inputs: inputs.collect(),
             outputs: outputs.collect(),
+            restore: self.restore.as_ref().map(|completed| completed.for_subtask(graph, vertex, subtask)),
         }
+    }
+
+    fn attempt(&self, vertex: VertexId, subtask: u32) -> AttemptId {
+        AttemptId { attempt: self.life, ..attempt(vertex, subtask) }
     }
 
     /// Waits for so many terminal states, at most an hour of the paused clock.
@@ -257,7 +299,7 @@ impl Cluster {
         let ended = self.ended(tasks).await;
         for event in &ended {
             assert_eq!((event.state, &event.error), (TaskState::Finished, &None), "{}", event.attempt);
-            commit(&event.staged).unwrap();
+            commit(&event.last.as_ref().unwrap().staged).unwrap();
         }
         let figures = total(&ended);
         let accounted = figures.records_out + figures.filtered + figures.dropped + figures.dead_letters;

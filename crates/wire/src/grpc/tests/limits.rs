@@ -68,7 +68,7 @@ async fn a_frame_up_to_the_data_limit_passes_and_a_larger_one_breaks_its_stream(
     let (sender, frames) = by_hand();
     let mut credits = gateway.exchange(frames).await.unwrap();
     sender.send(frame(1_900)).unwrap();
-    assert_eq!(credits.next().await, Some(Ok(v1::Credit { batches: 1 })));
+    assert_eq!(credits.next().await, Some(Ok(v1::Credit { batches: 1, paused: false })));
     sender.send(frame(3_000)).unwrap();
     let error = credits.next().await.unwrap().unwrap_err();
     assert_names(&error, "30", "2000 bytes");
