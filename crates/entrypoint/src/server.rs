@@ -96,9 +96,11 @@ impl Server {
     /// Opens and locks the folder of this role below `state.dir`.
     ///
     /// # Errors
-    /// Another process holds it, or it cannot be written.
+    /// Another process holds it, it belongs to another cluster, or it cannot be written.
     pub fn state_dir(&self) -> Result<StateDir, StateDirError> {
-        StateDir::open(&self.config.get(&keys::STATE_DIR), self.role())
+        let dir = StateDir::open(&self.config.get(&keys::STATE_DIR), self.role())?;
+        dir.claim(self.config.get(&keys::CLUSTER_ID).as_str())?;
+        Ok(dir)
     }
 
     /// Says that the role serves: the ready line goes out (with the address of `/metrics`), and health no longer says

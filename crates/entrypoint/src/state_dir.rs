@@ -15,6 +15,8 @@ use crate::role::Role;
 
 const LOCK: &str = "lock";
 const TEMPORARY: &str = ".tmp";
+/// Names the cluster that the folder belongs to.
+const CLUSTER: &str = "cluster";
 
 /// A state folder cannot be used, or a file in it. What was there before is there still.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +54,16 @@ pub enum StateDirError {
         found: String,
         /// What would be right.
         expected: &'static str,
+    },
+    /// The folder belongs to another cluster.
+    #[error("state.dir: {path} belongs to the cluster `{owner}`, and cluster.id is `{ours}`; set state.dir to a folder of this cluster, or cluster.id to `{owner}` if this is that one", path = path.display())]
+    OtherCluster {
+        /// The role's folder.
+        path: PathBuf,
+        /// The cluster that the folder names.
+        owner: String,
+        /// The cluster of this process.
+        ours: String,
     },
     /// A name that leads out of the folder.
     #[error("state.dir: {name:?} is no name of a file inside the folder")]
@@ -113,6 +125,22 @@ impl StateDir {
         Ok(Self { path, writing: Mutex::new(()), _lock: lock })
     }
 
+    /// Notes that the folder belongs to the cluster of this name; one that belongs to another is refused, so that a server
+    /// that was pointed at the wrong folder does not run another cluster's jobs a second time.
+    ///
+    /// # Errors
+    /// [`StateDirError::OtherCluster`]; nothing was changed.
+    pub fn claim(&self, cluster: &str) -> Result<(), StateDirError> {
+        let Some(content) = self.read(CLUSTER)? else {
+            return self.write(CLUSTER, format!("{cluster}\n").as_bytes());
+        };
+        let owner = String::from_utf8_lossy(&content).trim_end().to_owned();
+        if owner == cluster {
+            return Ok(());
+        }
+        Err(StateDirError::OtherCluster { path: self.path.clone(), owner, ours: cluster.to_owned() })
+    }
+
     /// The role's folder.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -157,12 +185,63 @@ impl StateDir {
         }
     }
 
+    /// Removes a folder of this folder with all that is in it, if there is one. A crash in the middle leaves all of it or
+    /// nothing under its name; what is left under another is removed by [`Self::folders`].
+    ///
+    /// # Errors
+    /// [`StateDirError::Unwritable`].
+    pub fn remove_folder(&self, name: &str) -> Result<(), StateDirError> {
+        let path = self.resolve(name)?;
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(TEMPORARY);
+        let aside = PathBuf::from(aside);
+        let moved = fs::rename(&path, &aside).and_then(|()| sync_folder(path.parent().unwrap_or(&self.path)));
+        match moved.and_then(|()| fs::remove_dir_all(&aside)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(StateDirError::Unwritable { path, cause })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of the folders in a folder of this folder, sorted; none where there is no such folder. What a removal
+    /// that was cut off has left is removed.
+    ///
+    /// # Errors
+    /// [`StateDirError::Unreadable`].
+    pub fn folders(&self, folder: &str) -> Result<Vec<String>, StateDirError> {
+        let mut names = Vec::new();
+        for (name, kind) in self.entries(folder)? {
+            if !kind.is_dir() {
+                continue;
+            }
+            if name.ends_with(TEMPORARY) {
+                let left = self.path.join(folder).join(&name);
+                if let Err(error) = fs::remove_dir_all(&left) {
+                    tracing::warn!(folder = %left.display(), %error, "what is left of a removed folder stays");
+                }
+            } else {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
     /// The names of the files in a folder of this folder, sorted; none where there is no such folder. What a crash left
     /// unfinished is not among them.
     ///
     /// # Errors
     /// [`StateDirError::Unreadable`].
     pub fn names(&self, folder: &str) -> Result<Vec<String>, StateDirError> {
+        let files = self.entries(folder)?.into_iter();
+        let files = files.filter(|(name, kind)| kind.is_file() && !name.ends_with(TEMPORARY));
+        let mut names: Vec<String> = files.map(|(name, _)| name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn entries(&self, folder: &str) -> Result<Vec<(String, fs::FileType)>, StateDirError> {
         let path = self.resolve(folder)?;
         let unreadable = |cause| StateDirError::Unreadable { path: path.clone(), cause };
         let entries = match fs::read_dir(&path) {
@@ -170,16 +249,11 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(cause) => return Err(unreadable(cause)),
         };
-        let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(unreadable)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.file_type().map_err(unreadable)?.is_file() && !name.ends_with(TEMPORARY) {
-                names.push(name);
-            }
-        }
-        names.sort();
-        Ok(names)
+        let named = |entry: io::Result<fs::DirEntry>| {
+            let entry = entry?;
+            Ok((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?))
+        };
+        entries.map(named).collect::<io::Result<_>>().map_err(unreadable)
     }
 
     fn resolve(&self, name: &str) -> Result<PathBuf, StateDirError> {
@@ -275,6 +349,37 @@ mod tests {
         assert_eq!(state.names("jobs").unwrap(), ["a"]);
         state.write("jobs/a", b"new").unwrap();
         assert_eq!(state.read("jobs/a").unwrap().unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_folder_is_removed_whole_and_what_a_crash_left_of_one_is_not_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path(), Role::JobMaster).unwrap();
+        assert_eq!(state.folders("jobs").unwrap(), Vec::<String>::new());
+        for name in ["jobs/b/x", "jobs/b/y", "jobs/a/x", "jobs/c.tmp/x"] {
+            let path = state.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        state.write("jobs/file", b"").unwrap();
+        assert_eq!(state.folders("jobs").unwrap(), ["a", "b"]);
+        assert!(!state.path().join("jobs/c.tmp").exists(), "a removal that was cut off is completed");
+        state.remove_folder("jobs/b").unwrap();
+        state.remove_folder("jobs/b").unwrap();
+        assert_eq!(state.folders("jobs").unwrap(), ["a"]);
+        assert_eq!(state.names("jobs").unwrap(), ["file"]);
+        assert!(matches!(state.remove_folder("../jobs"), Err(StateDirError::Name { .. })));
+    }
+
+    #[test]
+    fn a_folder_of_another_cluster_is_refused_by_both_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path(), Role::JobMaster).unwrap();
+        state.claim("blue").unwrap();
+        state.claim("blue").unwrap();
+        let refused = state.claim("green").unwrap_err().to_string();
+        assert!(refused.contains("`blue`") && refused.contains("`green`"), "{refused}");
+        state.claim("blue").unwrap();
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use runtime_core::ResourceId;
 
 use super::key::{AnyKey, Key};
-use super::value::{Advertise, Auto, Detector, LogFormat, Size, Url, WorkerDriver};
+use super::value::{Advertise, Auto, ClusterId, Detector, LogFormat, Size, Url, WorkerDriver};
 use crate::role::Role::{self, JobMaster, ResourceManager, TaskExecutor};
 
 const ALL: &[Role] = Role::ALL;
@@ -28,6 +28,8 @@ macro_rules! keys {
 }
 
 keys! {
+    CLUSTER_ID: ClusterId = "cluster.id", &[ResourceManager, JobMaster], |_| ClusterId::default(), any,
+        "the name of the cluster; a state folder remembers it and is refused by servers of another";
     DATA_ADVERTISE: Auto<Advertise> = "data.advertise", &[TaskExecutor], |_| Auto(None), any,
         "what other task executors connect to for records; auto is the bound address";
     DATA_BATCH_SIZE: Size = "data.batch-size", &[TaskExecutor], |_| Size(64 << 10), batch_size,

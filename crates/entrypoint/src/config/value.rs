@@ -20,6 +20,24 @@ pub trait Setting: Clone + Send + Sync + 'static {
     fn print(&self) -> String;
 }
 
+/// The name of a cluster, of the same characters as a resource id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterId(String);
+
+impl ClusterId {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for ClusterId {
+    fn default() -> Self {
+        Self("tidegate".to_owned())
+    }
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub u64);
@@ -233,6 +251,20 @@ impl Setting for ResourceId {
 
     fn print(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Setting for ClusterId {
+    fn expected() -> String {
+        ResourceId::expected()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse::<ResourceId>().ok().map(|name| Self(name.to_string()))
+    }
+
+    fn print(&self) -> String {
+        self.0.clone()
     }
 }
 
