@@ -1,10 +1,13 @@
 //! Accepts jobs and keeps an eye on them (Flink: `Dispatcher`).
 //!
 //! One loop decides which job is which: an id is reserved before anything else happens, so that of two submissions of
-//! one id a single job results. Each job has a master on a loop of its own; what has ended is kept on disk.
+//! one id a single job results. A job is on disk before its submission is answered; each has a master on a loop of its
+//! own; of what has ended the result is kept. A dispatcher that starts takes up the jobs that were not over, and does
+//! nothing else before.
 
 mod history;
 mod processor;
+mod recovery;
 
 use std::sync::Arc;
 
@@ -18,7 +21,8 @@ use runtime_core::JobId;
 pub use crate::master::view::JobView;
 pub(crate) use history::History;
 pub use history::PastJob;
-pub(crate) use processor::{DispatcherEvent, DispatcherProcessor};
+pub(crate) use processor::{DispatcherEvent, DispatcherProcessor, Parts};
+pub(crate) use recovery::take_up;
 
 /// Snapshots of all jobs of this process.
 pub(crate) type Views = Arc<DashMap<JobId, Arc<ArcSwap<JobView>>>>;
@@ -29,9 +33,20 @@ pub enum SubmitError {
     /// Another job has the id.
     #[error("job {0} exists already, with another job file")]
     Duplicate(JobId),
+    /// The process has not yet taken up the jobs of before.
+    #[error("the job master is starting: it takes up the jobs of before")]
+    Starting,
     /// The process is stopping.
     #[error("the job master is stopping")]
     Stopping,
+    /// It could not be remembered, and so it was not begun.
+    #[error("job {job} was not taken, because it could not be stored: {cause}")]
+    Store {
+        /// The job.
+        job: JobId,
+        /// Why.
+        cause: String,
+    },
     /// Too many requests wait.
     #[error("the job master is overloaded: {0}")]
     Overloaded(PutRefusal),
@@ -62,6 +77,23 @@ pub struct Dispatcher {
     pub(crate) events: Handle<DispatcherEvent>,
     pub(crate) views: Views,
     pub(crate) history: Arc<History>,
+    pub(crate) started: Started,
+}
+
+/// Whether the jobs of before have been taken up.
+#[derive(Debug, Clone)]
+pub(crate) struct Started(pub(crate) tokio::sync::watch::Receiver<bool>);
+
+impl Started {
+    pub(crate) fn is_over(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until they have, or never will be.
+    pub(crate) async fn over(&self) {
+        // The sender goes with the dispatcher: there is nothing more to wait for.
+        drop(self.0.clone().wait_for(|over| *over).await);
+    }
 }
 
 impl Dispatcher {

@@ -11,8 +11,9 @@ use runtime_core::{Epoch, Incarnation, JobId};
 use wire::convert::{WireId as _, attempt_id, resource_id};
 use wire::fencing::{Fence, UnknownEpoch};
 use wire::liveness::beside_the_loop;
-use wire::{JobMasterGateway, MessageStream, RpcError, v1};
+use wire::{JobMasterGateway, MessageStream, RpcError, RpcErrorKind, v1};
 
+use crate::dispatcher::Started;
 use crate::master::event::{Answer, JmEvent};
 use crate::master::rejection;
 
@@ -30,13 +31,20 @@ pub(crate) type Masters = Arc<DashMap<JobId, Master>>;
 pub(crate) struct Endpoint {
     pub(crate) masters: Masters,
     pub(crate) epoch: Epoch,
+    pub(crate) started: Started,
     pub(crate) clock: TokioClock,
 }
 
 impl Endpoint {
     fn master(&self, job: JobId) -> Result<Master, RpcError> {
         let master = self.masters.get(&job).map(|entry| entry.value().clone());
-        master.ok_or_else(|| RpcError::unknown_target(format!("this process does not lead job {job}")))
+        master.ok_or_else(|| {
+            if self.started.is_over() {
+                RpcError::unknown_target(format!("this process does not lead job {job}"))
+            } else {
+                RpcError::not_started("the job master is starting: it takes up the jobs of before")
+            }
+        })
     }
 
     async fn ask<T: Send + 'static>(
@@ -82,8 +90,11 @@ impl JobMasterGateway for Endpoint {
     ) -> Result<v1::RegistrationReply, RpcError> {
         self.check_epoch(request.fence.as_ref())?;
         let job = JobId::from_wire(&request.job_id, "job_id")?;
-        if self.master(job).is_err() {
-            return Ok(rejection(format!("this process does not lead job {job}")));
+        match self.master(job) {
+            Ok(_) => {}
+            // A job that is about to be taken up is no reason to free its slots.
+            Err(error) if error.kind == RpcErrorKind::NotStarted => return Err(error),
+            Err(error) => return Ok(rejection(error.message)),
         }
         self.ask(job, |reply| JmEvent::RegisterTaskExecutor(request, reply)).await
     }
@@ -147,7 +158,8 @@ impl JobMasterGateway for Endpoint {
             let why = loop {
                 match inbound.next().await {
                     Some(Ok(message)) => {
-                        if events.put(JmEvent::TaskExecutorSays(id.clone(), incarnation, message)).is_err() {
+                        let says = JmEvent::TaskExecutorSays(id.clone(), incarnation, Box::new(message));
+                        if events.put(says).is_err() {
                             return;
                         }
                     }

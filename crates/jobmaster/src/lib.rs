@@ -4,6 +4,7 @@
 //!   [`execution`] it is a pure state machine that is told the time.
 //! - [`master`] carries out what it wants: one event loop for each job, its links to the resource manager and to the
 //!   task executors.
+//! - [`job_store`] remembers jobs that are not over, so that a job master that is started again takes them up.
 //! - [`dispatcher`] takes jobs in; [`rest`] is how people and tools reach it.
 //! - [`server`] is the process.
 
@@ -13,6 +14,7 @@ pub mod counts;
 pub mod dispatcher;
 mod endpoint;
 pub mod execution;
+pub mod job_store;
 mod master;
 mod rest;
 pub mod restart;
@@ -21,6 +23,8 @@ pub mod server;
 pub mod slot_pool;
 pub mod splits;
 pub mod status;
+#[cfg(test)]
+mod tests;
 
 pub use dispatcher::{CancelOutcome, Dispatcher, SubmitError};
 pub use master::view::{JobResult, JobView};

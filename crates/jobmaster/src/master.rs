@@ -31,14 +31,14 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use runtime_core::metrics::Observe;
 use runtime_core::time::TokioClock;
-use runtime_core::{Clock, Epoch, Incarnation, JobId, ResourceId};
+use runtime_core::{Clock, Epoch, EpochMillis, Incarnation, JobId, ResourceId};
 use tokio::runtime;
 use tokio::sync::mpsc::UnboundedSender;
 use wire::convert::WireId as _;
 use wire::fencing::Fence;
 use wire::{Address, Transport, v1};
 
-use crate::checkpoint::CheckpointLog;
+use crate::job_store::{JobFolder, Left, Progress, ProgressRecorder, StoredSubmission};
 use crate::scheduler::{Now, Scheduler};
 use event::{JmEvent, JmState};
 use metrics::JobMetrics;
@@ -77,8 +77,21 @@ pub(crate) struct Submission {
     pub(crate) file: Bytes,
     pub(crate) graph: Arc<JobGraph>,
     pub(crate) seed: u64,
-    /// Remembers its checkpoints.
-    pub(crate) log: Arc<dyn CheckpointLog>,
+    pub(crate) submitted_at: EpochMillis,
+    /// Where the job is remembered.
+    pub(crate) folder: Arc<JobFolder>,
+}
+
+impl Submission {
+    pub(crate) fn new(
+        job: JobId,
+        stored: &StoredSubmission,
+        graph: Arc<JobGraph>,
+        folder: Arc<JobFolder>,
+    ) -> Self {
+        let file = Bytes::from(stored.file.clone());
+        Self { job, file, graph, seed: stored.seed, submitted_at: stored.submitted_at(), folder }
+    }
 }
 
 /// The state of a job's master.
@@ -98,27 +111,35 @@ pub(crate) struct JobMasterProcessor {
     dirty: bool,
     /// Shown at `/metrics` as long as the job is led here.
     _metrics: Arc<dyn Observe>,
+    recorder: ProgressRecorder,
     /// Told once, when the job is over.
     ended: Option<UnboundedSender<JobId>>,
 }
 
 impl JobMasterProcessor {
+    /// A job that begins, or goes on with what an earlier life has left; and how it is shown.
     pub(crate) fn new(
         shared: Shared,
         submission: Submission,
-        view: Arc<ArcSwap<JobView>>,
+        left: Option<Left>,
         liveness: Arc<LivenessSource<Incarnation>>,
         ended: UnboundedSender<JobId>,
-    ) -> Result<Self, runtime_core::ParseIdError> {
+    ) -> Result<(Self, Arc<ArcSwap<JobView>>), runtime_core::ParseIdError> {
         let mut random = SmallRng::seed_from_u64(submission.seed);
         let now = Now { tick: shared.clock.now(), wall: shared.clock.wall(), jitter: 0.0 };
         let (job, epoch) = (submission.job, shared.epoch);
-        let timeout = shared.slot_request_timeout;
+        let (graph, timeout) = (Arc::clone(&submission.graph), shared.slot_request_timeout);
+        let known = left.as_ref().map(|left| left.progress.clone()).unwrap_or_default();
+        let scheduler = match left {
+            None => Scheduler::new(job, epoch, graph, timeout, Now { wall: submission.submitted_at, ..now }),
+            Some(left) => Scheduler::recover(job, epoch, graph, timeout, left.into(), now),
+        };
+        let view = Arc::new(ArcSwap::from_pointee(JobView::of(&submission, &scheduler, now.wall)));
         let metrics: Arc<dyn Observe> = Arc::new(JobMetrics(Arc::clone(&view)));
         shared.metrics.add_while_alive(Arc::downgrade(&metrics));
-        Ok(Self {
+        let processor = Self {
             resource_id: format!("jobmaster-{job}").parse()?,
-            scheduler: Scheduler::new(job, epoch, Arc::clone(&submission.graph), timeout, now),
+            scheduler,
             task_executors: BTreeMap::new(),
             beats: shared
                 .heartbeats
@@ -130,14 +151,16 @@ impl JobMasterProcessor {
                 .counted_by(&shared.beats_of_resource_manager)
                 .create_heartbeat_manager(),
             random,
-            view,
+            view: Arc::clone(&view),
             liveness,
             dirty: true,
             _metrics: metrics,
+            recorder: ProgressRecorder::new(Arc::clone(&submission.folder), known),
             ended: Some(ended),
             submission,
             shared,
-        })
+        };
+        Ok((processor, view))
     }
 
     fn now(&mut self) -> Now {
@@ -160,8 +183,23 @@ impl JobMasterProcessor {
 
     fn publish(&mut self) {
         let view = JobView::of(&self.submission, &self.scheduler, self.shared.clock.wall());
+        self.record(&view);
         self.view.store(Arc::new(view));
         self.dirty = false;
+    }
+
+    /// Stores what has changed of the job's progress. One that is over has its result stored instead.
+    fn record(&mut self, view: &JobView) {
+        if view.status.is_terminal() {
+            return;
+        }
+        let Some(folder) = self.recorder.note(Progress::of(view), self.shared.clock.now()) else { return };
+        let job = self.submission.job;
+        self.shared.placement.block(&self.shared.runtime, move || {
+            if let Err(error) = folder.write_progress() {
+                tracing::warn!(%job, %error, "the job's counts could not be stored; the next change tries again");
+            }
+        });
     }
 
     /// Tells everybody that the job is over here, and the dispatcher last.
@@ -192,14 +230,8 @@ impl Processor for JobMasterProcessor {
         // Figures come often and are shown once a second; everything else is shown at once.
         let figures_only = matches!(
             &event,
-            JmEvent::TaskExecutorSays(
-                _,
-                _,
-                v1::TaskExecutorToJobMaster {
-                    message: Some(v1::task_executor_to_job_master::Message::Figures(_)),
-                    ..
-                }
-            )
+            JmEvent::TaskExecutorSays(_, _, said)
+                if matches!(said.message, Some(v1::task_executor_to_job_master::Message::Figures(_)))
         );
         let heartbeat = controller_events::Event::state(&event) == JmState::Heartbeat;
         match event {
@@ -211,7 +243,7 @@ impl Processor for JobMasterProcessor {
             JmEvent::NextSplit(request, reply) => reply.send(self.next_split(&request)),
             JmEvent::TaskExecutorStream(hello, reply) => reply.send(self.task_executor_stream(&hello)),
             JmEvent::TaskExecutorSays(id, incarnation, message) => {
-                self.task_executor_says(&id, incarnation, message, now);
+                self.task_executor_says(&id, incarnation, *message, now);
             }
             JmEvent::TaskExecutorStreamEnded(id, incarnation, why) => {
                 self.probe_task_executor(&id, incarnation, &why, &events);
@@ -273,7 +305,14 @@ impl Processor for JobMasterProcessor {
             StopReason::Died => "the job master died of a fault",
             StopReason::Closed | StopReason::Drained => "the job master is stopping",
         };
-        self.resource_manager.say_goodbye(self.scheduler.status().is_terminal(), cause);
+        let over = self.scheduler.status().is_terminal();
+        self.resource_manager.say_goodbye(over, cause);
+        if !over {
+            // Suspended, in Flink's terms: everything that the next life needs is kept.
+            let view = JobView::of(&self.submission, &self.scheduler, self.shared.clock.wall());
+            self.recorder.suspend(Progress::of(&view));
+            tracing::info!(job = %self.submission.job, cause, "the job is suspended until a job master takes it up");
+        }
         for connection in self.task_executors.values_mut() {
             connection.disconnect(cause);
         }

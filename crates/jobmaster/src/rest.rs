@@ -2,15 +2,20 @@
 //!
 //! Every path exists as `/v1/...` and without. Errors are `{"errors":["..."]}` with the status codes of the original.
 
+pub(crate) mod checkpoints;
 mod cluster;
 mod errors;
+pub(crate) mod exceptions;
 mod jobs;
+mod params;
 mod submit;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use runtime_core::time::TokioClock;
 
@@ -40,7 +45,9 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/jobs/overview", get(jobs::overview))
         .route("/jobs/{id}", get(jobs::detail).patch(jobs::cancel))
         .route("/jobs/{id}/status", get(jobs::status))
-        .route("/jobs/{id}/exceptions", get(jobs::exceptions))
+        .route("/jobs/{id}/exceptions", get(exceptions::exceptions))
+        .route("/jobs/{id}/checkpoints", get(checkpoints::checkpoints))
+        .route("/jobs/{id}/checkpoints/config", get(checkpoints::config))
         .route("/jobs/{id}/execution-result", get(jobs::execution_result))
         .route("/jobs/{id}/rescaling", axum::routing::patch(jobs::rescaling));
     Router::new()
@@ -48,8 +55,17 @@ pub(crate) fn router(api: Api) -> Router {
         .merge(routes)
         .fallback(|| async { ApiError::not_found("there is no such path") })
         .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+        .layer(axum::middleware::from_fn_with_state(api.clone(), not_before_the_start))
         .layer(DefaultBodyLimit::max(MAX_JOB_FILE))
         .with_state(api)
+}
+
+/// Until the jobs of before are taken up nothing is known of any job: "try again", never "there is no such job".
+async fn not_before_the_start(State(api): State<Api>, request: Request, next: Next) -> Response {
+    if api.dispatcher.started.is_over() {
+        return next.run(request).await;
+    }
+    ApiError::unavailable("the job master is starting: it takes up the jobs of before").into_response()
 }
 
 pub(crate) use cluster::ClusterSource as Cluster;

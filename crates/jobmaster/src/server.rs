@@ -10,11 +10,12 @@ use entrypoint::config::keys;
 use entrypoint::{Placement, ReadyLine, Role, Running, Server, StateDir, entropy};
 use heartbeat::HeartbeatMetrics;
 use runtime_core::{Clock, Epoch, Incarnation};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use wire::{Address, Endpoints, Transport};
 
-use crate::dispatcher::{Dispatcher, DispatcherEvent, DispatcherProcessor, History};
+use crate::dispatcher::{Dispatcher, DispatcherEvent, DispatcherProcessor, History, Parts, Started, take_up};
 use crate::endpoint::{Endpoint, Masters};
+use crate::job_store::JobStore;
 use crate::master::Shared;
 use crate::rest::{self, Api, Cluster};
 
@@ -27,17 +28,19 @@ pub struct JobMaster {
     pub dispatcher: Dispatcher,
     /// Where task executors and the resource manager reach it.
     pub rpc_address: Address,
-    api: Api,
+    pub(crate) api: Api,
+    masters: Masters,
     serving: wire::Serving,
     running: Running<DispatcherProcessor>,
 }
 
 impl JobMaster {
-    /// Starts a job master within this process: its dispatcher runs and its gateway is served, REST is not. Without a
-    /// folder nothing survives it. `seed` draws its ids.
+    /// Starts a job master within this process: its dispatcher runs and its gateway is served, REST is not. It takes up the
+    /// jobs that an earlier life has left in the folder, and nothing else before ([`Self::taken_up`]). Without a folder
+    /// nothing survives it. `seed` draws its ids.
     ///
     /// # Errors
-    /// The place to serve at cannot be had, or what ended jobs have left cannot be read.
+    /// The place to serve at cannot be had, or what earlier jobs have left cannot be listed.
     pub async fn start(
         server: &Server,
         transport: Arc<dyn Transport>,
@@ -49,12 +52,21 @@ impl JobMaster {
         // Losing a job's task executors together is the job's loss all the same: it does not wait.
         let heartbeats = server.heartbeats()?.without_hold();
         let (state_dir, epoch) = match state {
-            Some((dir, epoch)) => (Some(dir), epoch),
+            Some((dir, epoch)) => (Some(Arc::new(dir)), epoch),
             None => (None, Epoch(u64::try_from(server.clock.wall().0).unwrap_or(1).max(1))),
         };
+        let history = Arc::new(History::open(state_dir.clone())?);
+        let store = JobStore::new(state_dir);
+        let left = store.jobs()?;
         let masters: Masters = Arc::new(DashMap::new());
-        let endpoint =
-            Arc::new(Endpoint { masters: Arc::clone(&masters), epoch, clock: server.clock.clone() });
+        let (taken_up, started) = watch::channel(left.is_empty());
+        let started = Started(started);
+        let endpoint = Arc::new(Endpoint {
+            masters: Arc::clone(&masters),
+            epoch,
+            started: started.clone(),
+            clock: server.clock.clone(),
+        });
         let endpoints = Endpoints { job_master: Some(endpoint), ..Endpoints::default() };
         let bind = config.get(&keys::RPC_BIND);
         let serving = transport
@@ -83,17 +95,18 @@ impl JobMaster {
         server.metrics.add(Arc::clone(&shared.beats_of_task_executors) as _);
         server.metrics.add(Arc::clone(&shared.beats_of_resource_manager) as _);
         let views = Arc::new(DashMap::new());
-        let history = Arc::new(History::open(state_dir)?);
         let (ended, mut ends) = mpsc::unbounded_channel();
-        let processor = DispatcherProcessor::new(
-            shared.clone(),
-            masters,
-            Arc::clone(&views),
-            Arc::clone(&history),
+        let processor = DispatcherProcessor::new(Parts {
+            shared: shared.clone(),
+            masters: Arc::clone(&masters),
+            views: Arc::clone(&views),
+            store: store.clone(),
+            history: Arc::clone(&history),
             ended,
-            server.metrics.clone(),
-            (seed >> 64) as u64,
-        );
+            started: taken_up,
+            metrics: server.metrics.clone(),
+            seed: (seed >> 64) as u64,
+        });
         let mut options = LoopOptions::new(Arc::new(server.clock.clone()));
         options.name = "dispatcher".into();
         options.low_watermark = Some(entrypoint::MOST_REQUESTS);
@@ -109,10 +122,14 @@ impl JobMaster {
                 }
             }
         });
-        let dispatcher = Dispatcher { events, views, history };
+        if !left.is_empty() {
+            let (events, history) = (events.clone(), Arc::clone(&history));
+            placement.block(&shared.runtime, move || take_up(&store, &history, &left, &events));
+        }
+        let dispatcher = Dispatcher { events, views, history, started };
         let cluster = Arc::new(Cluster::new(transport.connect_resource_manager(&resource_manager)));
         let api = Api { dispatcher: dispatcher.clone(), cluster, clock: server.clock.clone() };
-        Ok(Self { dispatcher, rpc_address, api, serving, running })
+        Ok(Self { dispatcher, rpc_address, api, masters, serving, running })
     }
 
     /// The routes of REST, to be served by whoever wants them.
@@ -120,10 +137,19 @@ impl JobMaster {
         rest::router(self.api.clone())
     }
 
-    /// Says good-bye to everybody and ends. Jobs that run are given up: their tasks stop.
+    /// Waits until the jobs of an earlier life have been taken up. Before, REST answers 503.
+    pub async fn taken_up(&self) {
+        self.dispatcher.started.over().await;
+    }
+
+    /// Says good-bye to everybody and ends. Jobs that run are suspended: their tasks stop, and the next life takes them up.
     pub async fn stop(self) {
+        let jobs: Vec<_> = self.masters.iter().map(|master| master.events.clone()).collect();
         self.dispatcher.events.close();
         self.running.ended().await;
+        for job in jobs {
+            job.ended().await;
+        }
         if tokio::time::timeout(STOP_GRACE, self.serving.shutdown()).await.is_err() {
             tracing::debug!("connections were still open after {STOP_GRACE:?} and are dropped");
         }
@@ -145,6 +171,11 @@ pub async fn run(mut server: Server) -> anyhow::Result<()> {
     let mut stop = server.shutdown.clone();
     let served = axum::serve(rest, master.rest()).with_graceful_shutdown(async move { stop.wait().await });
     let served = tokio::spawn(served.into_future());
+    tokio::select! {
+        biased;
+        () = master.taken_up() => {}
+        () = server.shutdown.wait() => {}
+    }
     let resource_id = entropy::resource_id(master.rpc_address.host_port(), entropy::draw()?)?;
     server.ready(
         ReadyLine::new(Role::JobMaster, &resource_id).rpc(master.rpc_address.host_port()).rest(rest_address),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use controller_events::StopReason;
 use controller_events::{
-    Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, NotRun, Processor, Reply,
+    Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, NotRun, Processor, Reply, Tag, When,
 };
 use entrypoint::Running;
 use heartbeat::LivenessSource;
@@ -17,14 +17,17 @@ use rand::{RngExt, SeedableRng};
 use runtime_core::metrics::Observe;
 use runtime_core::{Clock, JobId};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
-use super::{CancelOutcome, History, SubmitError, Views};
-use crate::checkpoint::VolatileLog;
+use super::recovery::given_up;
+use super::{CancelOutcome, History, PastJob, SubmitError, Views};
 use crate::endpoint::{Master, Masters};
+use crate::job_store::{JobFolder, JobStore, Left, Remembered, StoredSubmission, Unrecoverable};
 use crate::master::event::JmEvent;
-use crate::master::view::JobView;
 use crate::master::{JobMasterProcessor, Shared, Submission};
-use crate::scheduler::{Now, Scheduler};
+
+/// Between two tries to store the result of a job.
+const RESULT_PAUSE: Duration = Duration::from_secs(5);
 
 /// What happens to a dispatcher.
 pub(crate) enum DispatcherEvent {
@@ -40,6 +43,14 @@ pub(crate) enum DispatcherEvent {
     },
     /// A job is over; its last snapshot has been published.
     JobEnded(JobId),
+    /// The result of a job could not be stored, and is tried again.
+    StoreResult(JobId),
+    /// A job of before goes on.
+    TakeUp(JobId, Arc<JobGraph>, Box<Remembered>),
+    /// A job of before cannot go on.
+    GiveUp(JobId, Box<PastJob>),
+    /// All jobs of before have been dealt with.
+    TakenUp,
 }
 
 /// What the loop is doing, as `/metrics` shows it.
@@ -49,11 +60,13 @@ pub(crate) enum DispatcherState {
     Submission,
     Cancellation,
     JobEnd,
+    Recovery,
 }
 
 impl EventState for DispatcherState {
     const IDLE: Self = Self::Idle;
-    const ALL: &'static [Self] = &[Self::Idle, Self::Submission, Self::Cancellation, Self::JobEnd];
+    const ALL: &'static [Self] =
+        &[Self::Idle, Self::Submission, Self::Cancellation, Self::JobEnd, Self::Recovery];
 
     fn value(self) -> u8 {
         self as u8
@@ -65,6 +78,7 @@ impl EventState for DispatcherState {
             Self::Submission => "Submission",
             Self::Cancellation => "Cancellation",
             Self::JobEnd => "JobEnd",
+            Self::Recovery => "Recovery",
         }
     }
 
@@ -74,6 +88,7 @@ impl EventState for DispatcherState {
             Self::Submission => Some("SubmissionRateAndTimeMs"),
             Self::Cancellation => Some("CancellationRateAndTimeMs"),
             Self::JobEnd => Some("JobEndRateAndTimeMs"),
+            Self::Recovery => Some("RecoveryRateAndTimeMs"),
         }
     }
 }
@@ -85,7 +100,8 @@ impl Event for DispatcherEvent {
         match self {
             Self::Submit { .. } => DispatcherState::Submission,
             Self::Cancel { .. } => DispatcherState::Cancellation,
-            Self::JobEnded(_) => DispatcherState::JobEnd,
+            Self::JobEnded(_) | Self::StoreResult(_) => DispatcherState::JobEnd,
+            Self::TakeUp(..) | Self::GiveUp(..) | Self::TakenUp => DispatcherState::Recovery,
         }
     }
 
@@ -94,6 +110,10 @@ impl Event for DispatcherEvent {
             Self::Submit { .. } => "Submit",
             Self::Cancel { .. } => "Cancel",
             Self::JobEnded(_) => "JobEnded",
+            Self::StoreResult(_) => "StoreResult",
+            Self::TakeUp(..) => "TakeUp",
+            Self::GiveUp(..) => "GiveUp",
+            Self::TakenUp => "TakenUp",
         }
     }
 
@@ -104,134 +124,172 @@ impl Event for DispatcherEvent {
 /// A job with its loop.
 struct Led {
     file: Bytes,
+    folder: Arc<JobFolder>,
     events: Handle<JmEvent>,
     running: Option<Running<JobMasterProcessor>>,
     /// Shown at `/metrics` as long as the job is known here.
     _metrics: Arc<dyn Observe>,
 }
 
+/// What a dispatcher is made of.
+pub(crate) struct Parts {
+    pub(crate) shared: Shared,
+    pub(crate) masters: Masters,
+    pub(crate) views: Views,
+    pub(crate) store: JobStore,
+    pub(crate) history: Arc<History>,
+    pub(crate) ended: UnboundedSender<JobId>,
+    pub(crate) started: watch::Sender<bool>,
+    pub(crate) metrics: entrypoint::MetricSources,
+    pub(crate) seed: u64,
+}
+
 /// The dispatcher's state.
 pub(crate) struct DispatcherProcessor {
-    pub(crate) shared: Shared,
+    parts: Parts,
     jobs: BTreeMap<JobId, Led>,
-    masters: Masters,
-    views: Views,
-    history: Arc<History>,
-    ended: UnboundedSender<JobId>,
-    metrics: entrypoint::MetricSources,
     random: SmallRng,
 }
 
 impl DispatcherProcessor {
-    pub(crate) fn new(
-        shared: Shared,
-        masters: Masters,
-        views: Views,
-        history: Arc<History>,
-        ended: UnboundedSender<JobId>,
-        metrics: entrypoint::MetricSources,
-        seed: u64,
-    ) -> Self {
-        let random = SmallRng::seed_from_u64(seed);
-        Self { shared, jobs: BTreeMap::new(), masters, views, history, ended, metrics, random }
+    pub(crate) fn new(parts: Parts) -> Self {
+        let random = SmallRng::seed_from_u64(parts.seed);
+        Self { parts, jobs: BTreeMap::new(), random }
     }
 
     fn submit(&mut self, job: JobId, file: Bytes, graph: Arc<JobGraph>) -> Result<(), SubmitError> {
+        if !*self.parts.started.borrow() {
+            return Err(SubmitError::Starting);
+        }
         if let Some(known) = self.jobs.get(&job) {
             return if known.file == file { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
         }
-        if let Some(past) = self.history.get(job) {
+        if let Some(past) = self.parts.history.get(job) {
             return if past.file.as_bytes() == file { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
         }
-        tracing::info!(%job, name = %graph.name, slots = graph.slots(), "a job has been submitted");
-        let submission = Submission {
-            job,
-            file: file.clone(),
-            graph,
+        let stored = StoredSubmission {
+            file: String::from_utf8_lossy(&file).into_owned(),
+            submitted_at: self.parts.shared.clock.wall().0,
             seed: self.random.random(),
-            log: Arc::new(VolatileLog),
         };
-        let start = |cause: String| SubmitError::Start { job, cause };
-        let now = Now { tick: self.shared.clock.now(), wall: self.shared.clock.wall(), jitter: 0.0 };
-        let first = Scheduler::new(
-            job,
-            self.shared.epoch,
-            Arc::clone(&submission.graph),
-            self.shared.slot_request_timeout,
-            now,
-        );
-        let view = Arc::new(ArcSwap::from_pointee(JobView::of(&submission, &first, now.wall)));
-        let liveness = Arc::new(LivenessSource::new(self.shared.incarnation));
-        let processor = JobMasterProcessor::new(
-            self.shared.clone(),
-            submission,
-            Arc::clone(&view),
-            Arc::clone(&liveness),
-            self.ended.clone(),
-        )
-        .map_err(|e| start(e.to_string()))?;
-        let mut options = LoopOptions::new(Arc::new(self.shared.clock.clone()));
+        // From here on it would be taken up by the next life, so that the answer may be given.
+        let folder = self.parts.store.accept(job, &stored);
+        let folder = folder.map_err(|e| SubmitError::Store { job, cause: e.to_string() })?;
+        tracing::info!(%job, name = %graph.name, slots = graph.slots(), "a job has been submitted");
+        let folder = Arc::new(folder);
+        let submission = Submission::new(job, &stored, graph, Arc::clone(&folder));
+        self.lead(submission, None).map_err(|cause| {
+            if let Err(error) = folder.remove() {
+                tracing::warn!(%job, %error, "a job that could not be begun will be taken up at the next start");
+            }
+            SubmitError::Start { job, cause }
+        })
+    }
+
+    /// Goes on with a job of an earlier life.
+    fn take_up(&mut self, job: JobId, graph: Arc<JobGraph>, remembered: Remembered) {
+        let Remembered { folder, submission: stored, left } = remembered;
+        tracing::info!(%job, name = %graph.name, "a job of before is taken up");
+        let folder = Arc::new(folder);
+        let submission = Submission::new(job, &stored, graph, Arc::clone(&folder));
+        if let Err(cause) = self.lead(submission, Some(left)) {
+            let cause = format!("its master could not be started: {cause}");
+            tracing::error!(%job, "a job of before is not taken up: {cause}");
+            let unrecoverable = Unrecoverable { cause, folder: folder.path(), submission: Some(stored) };
+            self.parts.history.show(job, given_up(job, unrecoverable));
+        }
+    }
+
+    /// Gives a job a master on a loop of its own.
+    fn lead(&mut self, submission: Submission, left: Option<Left>) -> Result<(), String> {
+        let (job, file, folder) = (submission.job, submission.file.clone(), Arc::clone(&submission.folder));
+        let shared = &self.parts.shared;
+        let liveness = Arc::new(LivenessSource::new(shared.incarnation));
+        let ended = self.parts.ended.clone();
+        let (processor, view) =
+            JobMasterProcessor::new(shared.clone(), submission, left, Arc::clone(&liveness), ended)
+                .map_err(|e| e.to_string())?;
+        let mut options = LoopOptions::new(Arc::new(shared.clock.clone()));
         options.name = format!("job-{job}").into();
         options.low_watermark = Some(entrypoint::MOST_REQUESTS);
         let event_loop = EventLoop::new(processor, options);
         let events = event_loop.handle();
-        let running = self
-            .shared
-            .placement
-            .run(event_loop, &self.shared.runtime, &self.shared.clock)
-            .map_err(|e| start(e.to_string()))?;
+        let running =
+            shared.placement.run(event_loop, &shared.runtime, &shared.clock).map_err(|e| e.to_string())?;
         let metrics: Arc<dyn Observe> = Arc::new(events.clone());
-        self.metrics.add_while_alive(Arc::downgrade(&metrics));
-        self.masters.insert(job, Master { events: events.clone(), liveness });
-        self.views.insert(job, view);
+        self.parts.metrics.add_while_alive(Arc::downgrade(&metrics));
+        self.parts.masters.insert(job, Master { events: events.clone(), liveness });
+        self.parts.views.insert(job, view);
         if events.put(JmEvent::Begin).is_err() {
-            return Err(start("its loop has ended".into()));
+            return Err("its loop has ended".into());
         }
-        self.jobs.insert(job, Led { file, events, running: Some(running), _metrics: metrics });
+        let led = Led { file, folder, events, running: Some(running), _metrics: metrics };
+        self.jobs.insert(job, led);
         Ok(())
     }
 
     fn cancel(&self, job: JobId, reply: Reply<CancelOutcome>) {
         let Some(led) = self.jobs.get(&job) else {
-            let ended =
-                if self.history.get(job).is_some() { CancelOutcome::Ended } else { CancelOutcome::Unknown };
+            let ended = if self.parts.history.get(job).is_some() {
+                CancelOutcome::Ended
+            } else {
+                CancelOutcome::Unknown
+            };
             reply.send(ended);
             return;
         };
-        let view = self.views.get(&job).map(|view| view.load_full());
+        let view = self.parts.views.get(&job).map(|view| view.load_full());
         let (asked, answer) = Reply::pair();
         let put = led.events.put(JmEvent::Cancel(asked));
-        self.shared.runtime.spawn(async move {
+        self.parts.shared.runtime.spawn(async move {
             let accepted = put.is_ok() && answer.await.unwrap_or(false);
             let canceled = view.is_some_and(|v| v.status == crate::status::JobStatus::Canceled);
             reply.send(if accepted || canceled { CancelOutcome::Accepted } else { CancelOutcome::Ended });
         });
     }
 
-    /// Stores the job's result and lets its loop go.
-    fn job_ended(&mut self, job: JobId) {
+    /// Lets the job's loop go and stores its result.
+    fn job_ended(&mut self, job: JobId, cx: &Cx<'_, DispatcherEvent>) {
         let Some(led) = self.jobs.get_mut(&job) else { return };
-        if let Some(view) = self.views.get(&job) {
-            let view = view.load_full();
-            tracing::info!(%job, state = view.status.as_str(), failure = ?view.failure, "a job has ended");
-            if let Err(error) = self.history.add(&view, &led.file) {
-                tracing::error!(%job, %error, "the job's result could not be stored; it will be unknown after a restart");
-            }
-        }
-        self.masters.remove(&job);
+        self.parts.masters.remove(&job);
         led.events.close();
         led.running.take();
+        if let Some(view) = self.parts.views.get(&job) {
+            let view = view.load();
+            tracing::info!(%job, state = view.status.as_str(), failure = ?view.failure, "a job has ended");
+        }
+        self.store_result(job, cx);
+    }
+
+    /// The result first, then the job is forgotten: a crash in between leaves a job that is known to be over. As long as
+    /// the result cannot be stored the job is remembered, so that the next life comes to the same end again.
+    fn store_result(&self, job: JobId, cx: &Cx<'_, DispatcherEvent>) {
+        let (Some(led), Some(view)) = (self.jobs.get(&job), self.parts.views.get(&job)) else { return };
+        if let Err(error) = self.parts.history.add(&view.load(), &led.file) {
+            tracing::error!(%job, %error, again_in = ?RESULT_PAUSE, "the job's result could not be stored");
+            let at = self.parts.shared.clock.now() + RESULT_PAUSE;
+            let tag = Tag::keyed("store-result", job.as_u128());
+            drop(cx.handle().schedule(Some(tag), When::At(at), DispatcherEvent::StoreResult(job)));
+            return;
+        }
+        if let Err(error) = led.folder.remove() {
+            tracing::warn!(%job, %error, "what is left of a job that is over is removed at the next start");
+        }
     }
 }
 
 impl Processor for DispatcherProcessor {
     type Event = DispatcherEvent;
 
-    fn process(&mut self, event: DispatcherEvent, _cx: &mut Cx<'_, DispatcherEvent>) -> Result<(), Fault> {
+    fn process(&mut self, event: DispatcherEvent, cx: &mut Cx<'_, DispatcherEvent>) -> Result<(), Fault> {
         match event {
             DispatcherEvent::Submit { job, file, graph, reply } => reply.send(self.submit(job, file, graph)),
             DispatcherEvent::Cancel { job, reply } => self.cancel(job, reply),
-            DispatcherEvent::JobEnded(job) => self.job_ended(job),
+            DispatcherEvent::JobEnded(job) => self.job_ended(job, cx),
+            DispatcherEvent::StoreResult(job) => self.store_result(job, cx),
+            DispatcherEvent::TakeUp(job, graph, remembered) => self.take_up(job, graph, *remembered),
+            DispatcherEvent::GiveUp(job, past) => self.parts.history.show(job, *past),
+            DispatcherEvent::TakenUp => drop(self.parts.started.send_replace(true)),
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl JobMasterProcessor {
         let job = self.submission.job;
         match effect {
             CheckpointEffect::Reserve(up_to) => {
-                let log = Arc::clone(&self.submission.log);
+                let log = Arc::clone(&self.submission.folder);
                 self.block(events, move || {
                     JmEvent::CheckpointsReserved(up_to, log.reserve(up_to).map_err(|e| e.to_string()))
                 });
@@ -104,7 +104,7 @@ impl JobMasterProcessor {
         metadata.job_id = self.job_bytes();
         metadata.origin_job_id = self.job_bytes();
         metadata.job_file = self.submission.file.clone();
-        let (log, job) = (Arc::clone(&self.submission.log), self.submission.job);
+        let (log, job) = (Arc::clone(&self.submission.folder), self.submission.job);
         let open = self.open_store();
         self.block(events, move || {
             let checkpoint = metadata.checkpoint;

@@ -18,6 +18,8 @@ use super::JobMasterProcessor;
 use super::event::JmEvent;
 use super::view::PUBLISH_PAUSE;
 use crate::convert;
+use crate::counts::Counts;
+use crate::job_store::JobFolder;
 use crate::scheduler::{Deployment, Effect, Now, SubmitFailure, Timer};
 use crate::slot_pool::PooledSlot;
 
@@ -32,8 +34,9 @@ impl JobMasterProcessor {
         for effect in self.scheduler.take_effects() {
             match effect {
                 Effect::Prepare => {
-                    let graph = Arc::clone(&self.submission.graph);
-                    self.block(events, move || JmEvent::Prepared(prepare(&graph)));
+                    let (graph, folder) =
+                        (Arc::clone(&self.submission.graph), Arc::clone(&self.submission.folder));
+                    self.block(events, move || JmEvent::Prepared(prepare_once(&graph, &folder)));
                 }
                 Effect::Declare(slots) => self.resource_manager.declare(slots),
                 Effect::Submit(deployment) => self.submit(&deployment, events),
@@ -52,11 +55,12 @@ impl JobMasterProcessor {
                         JmEvent::Swept(committed)
                     });
                 }
-                Effect::Commit(staged) => {
-                    self.block(events, move || JmEvent::Committed(make_visible(staged)));
-                }
                 Effect::Checkpoint(effect) => self.carry_out_for_checkpoint(effect, events),
                 Effect::ReadCheckpoint(pointers) => self.read_checkpoint(pointers, events),
+                Effect::Commit(staged) => {
+                    let (folder, counts) = (Arc::clone(&self.submission.folder), self.scheduler.counts());
+                    self.block(events, move || JmEvent::Committed(commit(staged, counts, &folder)));
+                }
                 Effect::WakeAt(timer, at) => {
                     let (name, number) = match timer {
                         Timer::Restart(number) => ("restart", number),
@@ -212,6 +216,13 @@ fn sinks(graph: &JobGraph) -> impl Iterator<Item = &FileSinkOptions> {
     })
 }
 
+/// Prepares, and remembers that it was done: `overwrite` acts once in all lives of the job.
+fn prepare_once(graph: &JobGraph, folder: &JobFolder) -> Result<Vec<v1::FileSplit>, String> {
+    let splits = prepare(graph)?;
+    folder.prepared(&splits).map_err(|e| e.to_string())?;
+    Ok(splits)
+}
+
 /// Makes the outputs ready and lists the splits of the input.
 fn prepare(graph: &JobGraph) -> Result<Vec<v1::FileSplit>, String> {
     for options in sinks(graph) {
@@ -236,6 +247,12 @@ fn sweep(graph: &JobGraph, job: JobId, attempts: Option<&[AttemptId]>) {
             tracing::warn!(%job, %error, "unfinished output could not be removed");
         }
     }
+}
+
+/// Makes the whole output visible. It is remembered first, so that a later life goes on with this and not with tasks.
+fn commit(staged: Vec<v1::StagedFile>, counts: Counts, folder: &JobFolder) -> Result<(), String> {
+    folder.output(&staged, counts).map_err(|e| e.to_string())?;
+    make_visible(staged)
 }
 
 /// Makes staged output visible. It may be repeated.

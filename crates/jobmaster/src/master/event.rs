@@ -22,7 +22,7 @@ pub(crate) enum JmEvent {
     NextSplit(v1::RequestNextInputSplitRequest, Answer<v1::RequestNextInputSplitReply>),
     /// A registered task executor opens its stream; the answer is the other direction.
     TaskExecutorStream(v1::TaskExecutorAtJobMasterHello, Answer<MessageStream<v1::JobMasterToTaskExecutor>>),
-    TaskExecutorSays(ResourceId, Incarnation, v1::TaskExecutorToJobMaster),
+    TaskExecutorSays(ResourceId, Incarnation, Box<v1::TaskExecutorToJobMaster>),
     TaskExecutorStreamEnded(ResourceId, Incarnation, String),
     TaskExecutorBeat(v1::HeartbeatToJobMasterRequest, Answer<v1::Ack>),
     TaskExecutorBeatSent(ResourceId, Incarnation, BeatEnd),

@@ -165,7 +165,13 @@ impl JobMasterProcessor {
                 }
             }
             Some(Message::Disconnect(bye)) => self.drop_task_executor(id, &bye.cause, now),
-            Some(Message::Hello(_) | Message::Ack(_)) | None => {}
+            Some(
+                Message::Hello(_)
+                | Message::Ack(_)
+                | Message::CheckpointAcknowledged(_)
+                | Message::CheckpointDeclined(_),
+            )
+            | None => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use job::options::CheckpointOptions;
 use runtime_core::{AttemptId, EpochMillis, JobId};
 use serde::Serialize;
 use wire::v1;
@@ -39,6 +40,8 @@ pub struct JobView {
     pub vertices: Vec<VertexView>,
     /// Its checkpoints, if it takes any.
     pub checkpoints: Option<CheckpointStats>,
+    /// When and where they are made.
+    pub checkpoint_options: Option<CheckpointOptions>,
     /// The number of key groups.
     pub max_parallelism: u32,
     /// When this snapshot was made.
@@ -89,7 +92,7 @@ pub struct SubtaskView {
 }
 
 /// The result of a job, as `tidegate run --json` prints it and REST gives it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct JobResult {
     /// 32 hexadecimal digits.
     pub job_id: String,
@@ -160,6 +163,7 @@ impl JobView {
             failures,
             vertices: vertices.collect(),
             checkpoints: scheduler.checkpoint_stats().cloned(),
+            checkpoint_options: submission.graph.checkpoints.clone(),
             max_parallelism: submission.graph.max_parallelism,
             at: now,
         }

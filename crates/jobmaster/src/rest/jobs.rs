@@ -2,31 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use runtime_core::{Clock, EpochMillis, JobId};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Api;
 use super::errors::ApiError;
+use super::params::Params;
+use super::{Api, checkpoints, exceptions};
 use crate::dispatcher::{CancelOutcome, PastJob};
 use crate::master::view::{JobView, SubtaskView, VertexView};
 use crate::status::ExecutionState;
 
-/// How many failures are shown unless the request says otherwise, as in Flink.
-const SHOWN_FAILURES: usize = 20;
+/// How long a request to cancel may wait for the job's master.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A job that runs here or has, or one of before this process.
-enum Found {
+pub(super) enum Found {
     Here(Arc<JobView>),
     Past(Box<PastJob>),
 }
 
-fn find(api: &Api, id: &str) -> Result<Found, ApiError> {
+pub(super) fn find(api: &Api, id: &str) -> Result<Found, ApiError> {
     let job: JobId = id.parse().map_err(|e| ApiError::bad_request(vec![format!("the job id: {e}")]))?;
     if let Some(view) = api.dispatcher.view(job) {
         return Ok(Found::Here(view));
@@ -106,6 +108,8 @@ pub(crate) async fn detail(State(api): State<Api>, Path(id): Path<String>) -> Re
         Found::Past(past) => {
             let mut value = past_in_overview(&past);
             if let Some(fields) = value.as_object_mut() {
+                let failures: Vec<Value> = past.failures.iter().map(exceptions::entry).collect();
+                fields.insert("failures".into(), json!(failures));
                 fields.insert("result".into(), json!(past.result));
                 fields.insert("vertices".into(), json!([]));
             }
@@ -131,6 +135,8 @@ pub(crate) async fn detail(State(api): State<Api>, Path(id): Path<String>) -> Re
         "timestamps": timestamps,
         "vertices": view.vertices.iter().map(|v| vertex(v, now)).collect::<Vec<_>>(),
         "status-counts": counts,
+        "checkpoints": checkpoints::document(view.checkpoints.as_ref()),
+        "failures": view.failures.iter().map(exceptions::entry_of).collect::<Vec<_>>(),
         "result": view.result(now),
         "pending-operators": 0,
     })))
@@ -218,42 +224,6 @@ pub(crate) async fn status(State(api): State<Api>, Path(id): Path<String>) -> Re
     Ok(Json(json!({ "status": status })))
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct ExceptionsQuery {
-    #[serde(rename = "maxExceptions")]
-    max_exceptions: Option<usize>,
-}
-
-pub(crate) async fn exceptions(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    Query(query): Query<ExceptionsQuery>,
-) -> Result<Json<Value>, ApiError> {
-    let failures = match find(&api, &id)? {
-        Found::Here(view) => view.failures.clone(),
-        Found::Past(_) => Vec::new(),
-    };
-    let shown = query.max_exceptions.unwrap_or(SHOWN_FAILURES);
-    let entries: Vec<Value> = failures
-        .iter()
-        .take(shown)
-        .map(|failure| {
-            json!({
-                "exceptionName": "failure",
-                "stacktrace": failure.text,
-                "timestamp": failure.at.0,
-                "taskName": failure.task,
-                "endpoint": failure.task_executor,
-                "taskManagerId": failure.task_executor,
-                "failureLabels": {},
-                "concurrentExceptions": [],
-            })
-        })
-        .collect();
-    let truncated = failures.len() > shown;
-    Ok(Json(json!({ "exceptionHistory": { "entries": entries, "truncated": truncated } })))
-}
-
 pub(crate) async fn execution_result(
     State(api): State<Api>,
     Path(id): Path<String>,
@@ -266,6 +236,9 @@ pub(crate) async fn execution_result(
     Ok(Json(json!({ "status": { "id": "COMPLETED" }, "job-execution-result": result })))
 }
 
+/// The request may still be carried out.
+const TOO_BUSY: &str = "the job's master has not answered in time; ask again whether the job is cancelled";
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct CancelQuery {
     mode: Option<String>,
@@ -274,13 +247,15 @@ pub(crate) struct CancelQuery {
 pub(crate) async fn cancel(
     State(api): State<Api>,
     Path(id): Path<String>,
-    Query(query): Query<CancelQuery>,
+    Params(query): Params<CancelQuery>,
 ) -> Result<Response, ApiError> {
     match query.mode.as_deref().unwrap_or("cancel") {
         "cancel" => {}
         "stop" => {
-            let place = format!("/jobs/{id}/stop");
-            return Ok((StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, place)]).into_response());
+            let place = [(header::LOCATION, format!("/jobs/{id}/stop"))];
+            let gone =
+                ApiError::new(StatusCode::PERMANENT_REDIRECT, "`mode=stop` is gone: POST /jobs/ID/stop");
+            return Ok((place, gone).into_response());
         }
         other => {
             let error = format!("`mode` is `{other}`; `cancel` is the only one");
@@ -288,7 +263,8 @@ pub(crate) async fn cancel(
         }
     }
     let job: JobId = id.parse().map_err(|e| ApiError::bad_request(vec![format!("the job id: {e}")]))?;
-    match api.dispatcher.cancel(job).await {
+    let outcome = tokio::time::timeout(CANCEL_PATIENCE, api.dispatcher.cancel(job)).await;
+    match outcome.map_err(|_| ApiError::new(StatusCode::REQUEST_TIMEOUT, TOO_BUSY))? {
         CancelOutcome::Accepted => Ok((StatusCode::ACCEPTED, Json(json!({}))).into_response()),
         CancelOutcome::Ended => match find(&api, &id)? {
             Found::Past(past) if past.result.state == "CANCELED" => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use job::file::JobFile;
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::errors::ApiError;
+use super::params::Params;
 use super::{Api, MAX_JOB_FILE};
 use crate::dispatcher::SubmitError;
 
@@ -31,7 +32,7 @@ pub(crate) struct SubmitQuery {
 /// The client draws the id, so that a repeated request is no second job.
 pub(crate) async fn submit(
     State(api): State<Api>,
-    Query(query): Query<SubmitQuery>,
+    Params(query): Params<SubmitQuery>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let body = body.map_err(|rejected| too_large(&rejected))?;
@@ -58,10 +59,10 @@ pub(crate) async fn submit(
     match api.dispatcher.submit(job, file, graph).await {
         Ok(()) => Ok((StatusCode::ACCEPTED, Json(json!({ "jobid": job.to_string() }))).into_response()),
         Err(error @ SubmitError::Duplicate(_)) => Err(ApiError::conflict(error.to_string())),
-        Err(error @ (SubmitError::Stopping | SubmitError::Overloaded(_))) => {
+        Err(error @ (SubmitError::Starting | SubmitError::Stopping | SubmitError::Overloaded(_))) => {
             Err(ApiError::unavailable(error.to_string()))
         }
-        Err(error @ SubmitError::Start { .. }) => {
+        Err(error @ (SubmitError::Start { .. } | SubmitError::Store { .. })) => {
             Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
         }
     }

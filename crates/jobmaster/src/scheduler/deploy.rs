@@ -105,6 +105,7 @@ impl Scheduler {
                 state: snapshot.state.clone(),
                 committed_length: snapshot.committed_length,
             }],
+            parallelism: self.graph.vertices.get(vertex.0 as usize).map_or(0, |v| v.parallelism),
         })
     }
 

@@ -80,7 +80,8 @@ pub(crate) fn open(
     id: ChannelId,
     wake: Arc<Notify>,
 ) -> (Sender, Arc<Pump>) {
-    let pump = Arc::new(Pump { state: Mutex::default(), paused: AtomicBool::new(false), wake: Arc::clone(&wake) });
+    let pump =
+        Arc::new(Pump { state: Mutex::default(), paused: AtomicBool::new(false), wake: Arc::clone(&wake) });
     let inbox = Arc::new(Notify::new());
     let queue = Channel::new(id, PUMP_BATCHES, 0, ReadyList::new(Arc::clone(&inbox)));
     let sender = queue.sender(Some(wake));
