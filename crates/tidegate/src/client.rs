@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub use answers::{
-    ExecutionResult, JobDetail, JobOverview, JobResult, Metrics, OperationStatus, SavepointOperation,
-    SavepointStatus, Step, Subtask, TaskExecutor, Vertex,
+    Checkpoint, Checkpoints, ExecutionResult, JobDetail, JobFailure, JobOverview, JobResult, Metrics,
+    OperationStatus, SavepointOperation, SavepointStatus, Step, Subtask, TaskExecutor, Vertex,
 };
 pub use error::ClientError;
 pub use url::JobMasterUrl;

@@ -93,6 +93,51 @@ pub struct JobDetail {
     /// Its chains; none where the job ended before the job master was started.
     #[serde(default)]
     pub vertices: Vec<Vertex>,
+    /// Its last failures, newest first.
+    #[serde(default)]
+    pub failures: Vec<JobFailure>,
+    /// Its checkpoints.
+    #[serde(default)]
+    pub checkpoints: Checkpoints,
+}
+
+/// A failure of a job, whether it was begun again or not.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobFailure {
+    /// When, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// One sentence naming task, place and cause.
+    pub stacktrace: String,
+}
+
+/// `/jobs/{id}/checkpoints`.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Checkpoints {
+    /// The last ones, newest first.
+    #[serde(default)]
+    pub history: Vec<Checkpoint>,
+}
+
+/// A checkpoint.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Checkpoint {
+    /// Its number.
+    pub id: u64,
+    /// How far it is: `IN_PROGRESS`, `COMPLETED` or `FAILED`.
+    pub status: String,
+    /// When it was begun, in milliseconds since 1970.
+    pub trigger_timestamp: i64,
+    /// Milliseconds from its beginning to its end, or to now.
+    pub end_to_end_duration: u64,
+    /// The bytes of the state in it.
+    pub state_size: u64,
+    /// How many subtasks take part.
+    pub num_subtasks: u32,
+    /// How many of them have acknowledged.
+    pub num_acknowledged_subtasks: u32,
+    /// Why it was given up, where it was.
+    pub failure_message: Option<String>,
 }
 
 /// A chain.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::job_id;
-use crate::client::{JobDetail, JobMasterClient, JobResult, Subtask, Vertex};
+use crate::client::{Checkpoint, JobDetail, JobFailure, JobMasterClient, JobResult, Subtask, Vertex};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text::{Align, Table, date_time, duration, grouped, pairs, size};
@@ -44,6 +44,10 @@ pub(super) fn page(job: &JobDetail) -> String {
             text.push('\n');
             text.push_str(&steps);
         }
+    }
+    for more in [checkpoints(&job.checkpoints.history), failures(&job.failures)].into_iter().flatten() {
+        text.push('\n');
+        text.push_str(&more);
     }
     text
 }
@@ -173,6 +177,40 @@ fn steps(vertices: &[Vertex]) -> Option<String> {
                 grouped(step.empty),
             ]);
         }
+    }
+    (!table.is_empty()).then(|| table.render())
+}
+
+/// The last checkpoints, newest first; absent where there are none.
+fn checkpoints(history: &[Checkpoint]) -> Option<String> {
+    let mut table = Table::new([
+        ("CHECKPOINT", Align::Right),
+        ("STATE", Align::Left),
+        ("BEGUN", Align::Left),
+        ("DURATION", Align::Right),
+        ("SIZE", Align::Right),
+        ("ACKNOWLEDGED", Align::Right),
+        ("", Align::Left),
+    ]);
+    for checkpoint in history {
+        table.row([
+            checkpoint.id.to_string(),
+            checkpoint.status.clone(),
+            date_time(checkpoint.trigger_timestamp),
+            duration(checkpoint.end_to_end_duration),
+            size(checkpoint.state_size),
+            format!("{}/{}", checkpoint.num_acknowledged_subtasks, checkpoint.num_subtasks),
+            checkpoint.failure_message.clone().unwrap_or_default(),
+        ]);
+    }
+    (!table.is_empty()).then(|| table.render())
+}
+
+/// The last failures, newest first; absent where there are none.
+fn failures(failures: &[JobFailure]) -> Option<String> {
+    let mut table = Table::new([("FAILED AT", Align::Left), ("CAUSE", Align::Left)]);
+    for failure in failures {
+        table.row([date_time(failure.timestamp), failure.stacktrace.clone()]);
     }
     (!table.is_empty()).then(|| table.render())
 }

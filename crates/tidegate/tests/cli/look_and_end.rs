@@ -62,6 +62,34 @@ fn show_has_the_figures_of_chains_subtasks_and_steps() {
 }
 
 #[test]
+fn show_lists_checkpoints_and_failures_newest_first() {
+    let checkpoint = |id: u64, status: &str, message: serde_json::Value| {
+        json!({
+            "className": "completed", "id": id, "status": status, "trigger_timestamp": 1_709_251_200_000_i64,
+            "end_to_end_duration": 35, "state_size": 2048, "num_subtasks": 4, "num_acknowledged_subtasks": 3,
+            "failure_message": message,
+        })
+    };
+    let mut shown = detail("RUNNING");
+    shown["checkpoints"] = json!({"counts": {}, "history": [
+        checkpoint(8, "FAILED", json!("task `sink` (1/1) declined")),
+        checkpoint(7, "COMPLETED", json!(null)),
+    ]});
+    shown["failures"] = json!([{"timestamp": 1_709_251_200_000_i64, "stacktrace": "task `sink` was lost"}]);
+    let job_master = ScriptedJobMaster::start(&[("GET /v1/jobs/*", 200, shown)]);
+    let ran = job_master.tidegate(&["show", JOB]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let line = |start: &str| {
+        let line = ran.stdout.lines().find(|line| line.trim_start().starts_with(start));
+        let words = line.unwrap_or_else(|| panic!("no line {start}:\n{}", ran.stdout)).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("8 "), "8 FAILED 2024-03-01 00:00:00 UTC 35 ms 2.0 KiB 3/4 task `sink` (1/1) declined");
+    assert_eq!(line("7 "), "7 COMPLETED 2024-03-01 00:00:00 UTC 35 ms 2.0 KiB 3/4");
+    assert!(ran.stdout.contains("task `sink` was lost"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_job_of_before_the_job_masters_start_is_shown_without_chains() {
     let past = json!({
         "jid": JOB, "name": "orders", "state": "FINISHED", "start-time": 1, "end-time": 2, "duration": 1,
