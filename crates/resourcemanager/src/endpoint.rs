@@ -8,14 +8,16 @@ use futures::StreamExt;
 use runtime_core::{Epoch, InstanceId, JobId};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::{Fence, UnknownEpoch};
-use wire::{MessageStream, ResourceManagerGateway, RpcError, v1};
+use wire::{Address, MessageStream, ResourceManagerGateway, RpcError, v1};
 
+use crate::callback::{Callback, failure};
 use crate::event::{Answer, RmEvent};
 
 /// What others see of a resource manager.
 pub(crate) struct Endpoint {
     pub(crate) events: Handle<RmEvent>,
     pub(crate) epoch: Epoch,
+    pub(crate) callback: Callback,
     /// The cluster as the loop last published it.
     pub(crate) view: Arc<ArcSwap<v1::ClusterDescription>>,
 }
@@ -63,6 +65,16 @@ impl ResourceManagerGateway for Endpoint {
         request: v1::RegisterTaskExecutorRequest,
     ) -> Result<v1::RegistrationReply, RpcError> {
         self.check_epoch(request.fence.as_ref())?;
+        let id = resource_id(&request.resource_id, "resource_id")?;
+        let incarnation = Fence::of(request.fence.as_ref())?.incarnation;
+        let address: Address = request
+            .rpc_address
+            .parse()
+            .map_err(|e| RpcError::application(format!("field `rpc_address`: {e}")))?;
+        if let Err(reason) = self.callback.reach(&id, incarnation, &address).await {
+            tracing::warn!(task_executor = %id, %address, reason, "a registration is refused for now");
+            return Ok(failure(reason));
+        }
         self.ask(|reply| RmEvent::RegisterTaskExecutor(request, reply)).await
     }
 
@@ -180,6 +192,7 @@ mod tests {
     use super::*;
     use controller_events::{Cx, EventLoop, Fault, LoopOptions, MockClock, Processor};
     use wire::RpcErrorKind;
+    use wire::network::{InMemoryNetwork, NetworkOptions};
 
     /// Nothing drives its loop: what is put waits.
     struct Stuck;
@@ -198,7 +211,9 @@ mod tests {
         options.low_watermark = Some(0);
         let event_loop = EventLoop::new(Stuck, options);
         let view = Arc::new(ArcSwap::from_pointee(v1::ClusterDescription::default()));
-        let endpoint = Endpoint { events: event_loop.handle(), epoch: Epoch(1), view };
+        let network = InMemoryNetwork::new(NetworkOptions::calm(1));
+        let callback = Callback::new(Arc::new(network.node("rm")), Arc::new(MockClock::new()), None);
+        let endpoint = Endpoint { events: event_loop.handle(), epoch: Epoch(1), callback, view };
         let refused = endpoint.ask(|reply| RmEvent::SlotReport(Default::default(), reply)).await.unwrap_err();
         assert_eq!(refused.kind, RpcErrorKind::Overloaded);
         let beat = endpoint.beat(|reply| RmEvent::TaskExecutorBeat(Default::default(), reply));

@@ -5,10 +5,13 @@
 //! executors learn from it who leads a job. Nothing of it needs to survive a restart but its epoch: task executors and
 //! job masters register again and say what they have and what they need.
 
+mod callback;
 mod endpoint;
 mod event;
 mod processor;
 pub mod server;
 pub mod slot_manager;
+#[cfg(test)]
+mod tests;
 
 pub use server::ResourceManager;

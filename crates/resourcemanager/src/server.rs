@@ -7,9 +7,11 @@ use arc_swap::ArcSwap;
 use controller_events::{EventLoop, Handle, LoopOptions};
 use entrypoint::config::keys;
 use entrypoint::{Placement, ReadyLine, Role, Running, Server, entropy};
-use runtime_core::{Clock, Epoch, ResourceId};
+use runtime_core::{Clock, Epoch, Incarnation, ResourceId};
+use wire::fencing::Fence;
 use wire::{Address, Endpoints, Transport, v1};
 
+use crate::callback::Callback;
 use crate::endpoint::Endpoint;
 use crate::event::RmEvent;
 use crate::processor::{Parts, ResourceManagerProcessor};
@@ -43,10 +45,11 @@ impl ResourceManager {
         let view = Arc::new(ArcSwap::from_pointee(v1::ClusterDescription::default()));
         let resource_id: ResourceId = format!("resourcemanager-{:08x}", seed as u32).parse()?;
         let runtime = tokio::runtime::Handle::current();
+        let incarnation = Incarnation::from_u128(seed);
         let processor = ResourceManagerProcessor::new(Parts {
             resource_id: resource_id.clone(),
             epoch,
-            incarnation: runtime_core::Incarnation::from_u128(seed),
+            incarnation,
             heartbeats: server.heartbeats()?,
             start_up_grace: server.config.get(&keys::RESOURCEMANAGER_START_UP_TIME),
             job_timeout: server.config.get(&keys::RESOURCEMANAGER_JOB_TIMEOUT),
@@ -65,7 +68,9 @@ impl ResourceManager {
         let event_loop = EventLoop::new(processor, options);
         let events = event_loop.handle();
         server.metrics.add(Arc::new(events.clone()));
-        let endpoint = Arc::new(Endpoint { events: events.clone(), epoch, view });
+        let fence = Fence { epoch, incarnation }.to_wire();
+        let callback = Callback::new(Arc::clone(&transport), Arc::new(server.clock.clone()), Some(fence));
+        let endpoint = Arc::new(Endpoint { events: events.clone(), epoch, callback, view });
         let endpoints = Endpoints { resource_manager: Some(endpoint), ..Endpoints::default() };
         let bind = server.config.get(&keys::RPC_BIND).to_string();
         let serving =
