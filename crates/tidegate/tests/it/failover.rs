@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use testkit::join;
-use testkit::patience::Patience;
-use testkit::processes::Role;
+use testkit::patience::{Look, Patience};
+use testkit::processes::{Role, Signal};
 
 use crate::world::{FlightsJob, LONG, SHORT, World, expected, subtasks, tailnum};
 
@@ -59,7 +59,21 @@ fn without_a_restart_a_killed_task_executor_fails_the_job_and_is_named() {
 }
 
 #[test]
-fn a_task_executor_that_says_good_bye_is_replaced_within_two_seconds() {
+fn c071_a_task_executor_that_stands_still_for_less_than_the_timeout_costs_no_restart() {
+    let (mut world, running, _) = in_the_middle("none");
+    world.cluster.process(LOST).unwrap().signal(Signal::Stop).unwrap();
+    // Of a timeout of ten seconds, as thirty of fifty.
+    let still: anyhow::Result<()> =
+        Patience::of(Duration::from_secs(6)).until("nothing", || Ok(Look::NotYet("waiting".into())));
+    assert!(still.is_err());
+    world.cluster.process(LOST).unwrap().signal(Signal::Continue).unwrap();
+    let result = running.wait(LONG).unwrap().expect_status(0).unwrap().json().unwrap();
+    assert_eq!((&result["state"], &result["restarts"]), (&"FINISHED".into(), &0.into()), "{result}");
+    assert_right_output(&world);
+}
+
+#[test]
+fn c073_a_task_executor_that_is_told_to_stop_is_replaced_within_two_seconds() {
     let (mut world, running, id) = in_the_middle("{strategy: fixed-delay, attempts: 3, delay: 0}");
     let begun = Patience::endless();
     let (status, _) = world.cluster.stop(LOST).unwrap();

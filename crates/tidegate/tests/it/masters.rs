@@ -3,15 +3,26 @@
 use testkit::join;
 use testkit::processes::Role;
 
-use crate::world::{FlightsJob, LONG, SHORT, World, expected, tailnum};
+use crate::world::{FlightsJob, LONG, SHORT, World, expected, subtasks, tailnum};
 
 #[test]
-fn a_job_does_not_need_the_resource_manager_to_go_on() {
+fn c093_a_resource_manager_that_is_started_again_learns_all_and_no_task_stops() {
     let mut world = World::started();
     let running = world.start(&FlightsJob::slow(&world));
-    world.await_middle();
+    let (id, before) = world.await_middle();
     world.cluster.kill(Role::ResourceManager).unwrap();
     world.cluster.start(Role::ResourceManager).unwrap();
+    // Two of four slots are the job's, before and after: nothing is promised to it twice.
+    world.cluster.await_free_slots(2, LONG).unwrap();
+    let after = world.await_job(&id, |detail| detail["state"] == "RUNNING");
+    assert!(after["end-time"] == -1, "too late for the middle: {after}");
+    let attempts = |detail: &serde_json::Value| -> Vec<(u64, String)> {
+        let of = |task: &serde_json::Value| {
+            (task["attempt"].as_u64().unwrap(), task["taskmanager-id"].to_string())
+        };
+        subtasks(detail).into_iter().map(of).collect()
+    };
+    assert_eq!(attempts(&before), attempts(&after), "the same tasks at the same places");
     let result = running.wait(LONG).unwrap().expect_status(0).unwrap().json().unwrap();
     assert_eq!(result["restarts"], 0, "{result}");
     join::same_per_key(&expected().lines[..SHORT], &world.parts("out"), tailnum).unwrap();
@@ -29,29 +40,32 @@ fn a_job_survives_a_resource_manager_that_stays_away() {
     assert_eq!((&result["state"], &result["restarts"]), (&"FINISHED".into(), &0.into()), "{result}");
 }
 
-#[test]
-fn a_lost_job_master_frees_its_slots_for_the_next() {
-    // So long they wait for a master that comes back to the job.
-    let mut world = World::new(World::builder().set("taskexecutor.slot.timeout", "500ms"));
-    let mut running = world.start(&FlightsJob::slow(&world));
+/// A job without checkpoints begins again, although nothing may restart it after a failure: it has not failed.
+fn taken_up_again(end: impl FnOnce(&mut World)) {
+    let mut world = World::started();
+    let running = world.start(&FlightsJob::slow(&world));
     let (id, _) = world.await_middle();
-    world.cluster.kill(Role::JobMaster).unwrap();
+    end(&mut world);
     world.cluster.start(Role::JobMaster).unwrap();
+    let result = running.wait(LONG).unwrap().expect_status(0).unwrap().json().unwrap();
+    let found = (&result["job_id"], &result["state"], &result["restarts"]);
+    assert_eq!(found, (&id.into(), &"FINISHED".into(), &1.into()), "{result}");
+    assert_eq!((&result["records_in"], &result["records_out"]), (&SHORT.into(), &SHORT.into()), "{result}");
+    join::same_per_key(&expected().lines[..SHORT], &world.parts("out"), tailnum).unwrap();
     world.cluster.await_free_slots(4, LONG).unwrap();
-    let cli = world.command_line();
-    let workers = cli.run(&["taskexecutors", "--json"]).unwrap().expect_status(0).unwrap().json().unwrap();
-    let free: Vec<_> =
-        workers.as_array().unwrap().iter().map(|worker| worker["freeSlots"].as_u64()).collect();
-    assert_eq!(free, [Some(2), Some(2)], "{workers}");
-    running.signal(testkit::processes::Signal::Terminate).unwrap();
-    drop(running);
-    // Its tasks have stopped, so the same output can be written anew.
-    let again = world.path("again.jsonl");
-    let mut job = FlightsJob::new("again", &again);
-    job.parallelism = 1;
-    let result = world.run(&job);
-    assert_ne!(result["job_id"], id.as_str());
-    join::same_sequence(&expected().lines, &testkit::flights::lines(&again).unwrap()).unwrap();
+}
+
+#[test]
+fn a_killed_job_master_takes_its_jobs_up_when_it_is_started_again() {
+    taken_up_again(|world| world.cluster.kill(Role::JobMaster).unwrap());
+}
+
+#[test]
+fn a_job_master_that_is_told_to_stop_suspends_its_jobs_for_the_next() {
+    taken_up_again(|world| {
+        let (status, took) = world.cluster.stop(Role::JobMaster).unwrap();
+        assert!(status.success() && took < std::time::Duration::from_secs(5), "{status} after {took:?}");
+    });
 }
 
 #[test]
