@@ -188,6 +188,12 @@ impl MemoryStores {
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         stores.entry(url.to_owned()).or_insert_with(|| MemoryStore::new(url)).clone()
     }
+
+    /// Every store that was used so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<MemoryStore> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
 }
 
 impl Stores for MemoryStores {

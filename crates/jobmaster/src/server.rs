@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkpoint::UrlStores;
+use checkpoint::{Stores, UrlStores};
 use controller_events::{EventLoop, LoopOptions};
 use dashmap::DashMap;
 use entrypoint::config::keys;
@@ -37,7 +37,7 @@ pub struct JobMaster {
 impl JobMaster {
     /// Starts a job master within this process: its dispatcher runs and its gateway is served, REST is not. It takes up the
     /// jobs that an earlier life has left in the folder, and nothing else before ([`Self::taken_up`]). Without a folder
-    /// nothing survives it. `seed` draws its ids.
+    /// nothing survives it. `stores` is where checkpoints are kept; `seed` draws its ids.
     ///
     /// # Errors
     /// The place to serve at cannot be had, or what earlier jobs have left cannot be listed.
@@ -46,6 +46,7 @@ impl JobMaster {
         transport: Arc<dyn Transport>,
         placement: Placement,
         state: Option<(StateDir, Epoch)>,
+        stores: Arc<dyn Stores>,
         seed: u128,
     ) -> anyhow::Result<Self> {
         let config = &server.config;
@@ -87,7 +88,7 @@ impl JobMaster {
             slot_idle_timeout: config.get(&keys::SLOT_IDLE_TIMEOUT),
             transport: Arc::clone(&transport),
             metrics: server.metrics.clone(),
-            stores: Arc::new(UrlStores::new(tokio::runtime::Handle::current())),
+            stores,
             clock: server.clock.clone(),
             runtime: tokio::runtime::Handle::current(),
             placement,
@@ -167,7 +168,9 @@ pub async fn run(mut server: Server) -> anyhow::Result<()> {
     let rest_address = rest.local_addr()?;
     let transport = Arc::new(server.grpc_transport());
     let state = Some((state, epoch));
-    let master = JobMaster::start(&server, transport, Placement::Threads, state, entropy::draw()?).await?;
+    let stores = Arc::new(UrlStores::new(tokio::runtime::Handle::current()));
+    let seed = entropy::draw()?;
+    let master = JobMaster::start(&server, transport, Placement::Threads, state, stores, seed).await?;
     let mut stop = server.shutdown.clone();
     let served = axum::serve(rest, master.rest()).with_graceful_shutdown(async move { stop.wait().await });
     let served = tokio::spawn(served.into_future());

@@ -12,7 +12,7 @@ use super::JobMasterProcessor;
 use super::effects::{CALL_TIMEOUT, make_visible};
 use super::event::JmEvent;
 use crate::checkpoint::coordinator::{CheckpointEffect, WriteFailure};
-use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
+use crate::checkpoint::{CheckpointLog, CheckpointPointer, CompletedCheckpoint};
 use crate::scheduler::ReadFailure;
 
 /// What a read yields: the newest that can be read, and those before it.

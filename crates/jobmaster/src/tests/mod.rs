@@ -67,7 +67,8 @@ impl World {
         self.lives.set(self.lives.get() + 1);
         let transport = Arc::new(self.network.node("jobmaster"));
         let state = Some((state, epoch));
-        JobMaster::start(&server, transport, Placement::Tasks, state, self.lives.get()).await.unwrap()
+        let stores = Arc::new(checkpoint::MemoryStores::new());
+        JobMaster::start(&server, transport, Placement::Tasks, state, stores, self.lives.get()).await.unwrap()
     }
 
     fn job(&self, name: &str) -> (Bytes, Arc<JobGraph>) {

@@ -1,7 +1,9 @@
 //! `tidegate local`
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use checkpoint::UrlStores;
 use clap::Args;
 use connectors::call::RustCalls;
 use entrypoint::Placement;
@@ -77,6 +79,8 @@ async fn live(file: &JobFile, slots: u32, job: JobId) -> Result<JobResult, Failu
         network: InMemoryNetwork::new(NetworkOptions::instant()),
         clock: TokioClock::start(),
         settings: Vec::new(),
+        state: None,
+        stores: Arc::new(UrlStores::new(tokio::runtime::Handle::current())),
         seed: job.as_u128() as u64,
         calls: RustCalls::default(),
     };
@@ -95,7 +99,9 @@ async fn live(file: &JobFile, slots: u32, job: JobId) -> Result<JobResult, Failu
         view = &mut ended => view,
         _ = interrupts.next() => {
             note("cancelling the job; a second Ctrl-C ends at once");
-            cluster.dispatcher().cancel(job).await;
+            if let Some(dispatcher) = cluster.dispatcher() {
+                dispatcher.cancel(job).await;
+            }
             tokio::select! {
                 biased;
                 view = &mut ended => view,

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod bad_input;
+mod checkpoints;
 mod failover;
 mod heartbeats;
 mod jobs;

@@ -99,6 +99,13 @@ impl World {
         (id, detail)
     }
 
+    /// Waits until the only job has completed so many checkpoints, and returns its id.
+    pub(crate) fn await_checkpoints(&self, number: u64) -> String {
+        let id = self.await_only_job();
+        self.await_job(&id, |detail| detail["result"]["checkpoints"].as_u64().is_some_and(|n| n >= number));
+        id
+    }
+
     fn await_only_job(&self) -> String {
         let jobs = self.cluster.await_answer("/jobs/overview", LONG, |answer| {
             answer["jobs"].as_array().is_some_and(|jobs| jobs.len() == 1)
@@ -151,6 +158,8 @@ pub(crate) struct FlightsJob {
     pub(crate) max_rate: Option<u64>,
     /// A table unless the address of a service is given.
     pub(crate) service: Option<String>,
+    /// Where checkpoints go and how often; none unless given.
+    pub(crate) checkpoints: Option<(&'static str, PathBuf)>,
     pub(crate) sink: String,
 }
 
@@ -165,6 +174,7 @@ impl FlightsJob {
             restart: "none",
             max_rate: None,
             service: None,
+            checkpoints: None,
             sink: sink.to_str().unwrap().to_owned(),
         }
     }
@@ -181,6 +191,16 @@ impl FlightsJob {
         }
     }
 
+    /// The same with a checkpoint every 300 ms, into the folder `checkpoints`, and everything into one file.
+    pub(crate) fn checkpointed(world: &World) -> Self {
+        Self {
+            sink: world.path("out.jsonl").to_str().unwrap().to_owned(),
+            restart: "{strategy: fixed-delay, attempts: 20, delay: 0}",
+            checkpoints: Some(("300ms", world.path("checkpoints"))),
+            ..Self::slow(world)
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
         let text = |path: &Path| Value::from(path.to_str().unwrap()).to_string();
         let rate = self.max_rate.map(|rate| format!(", max_rate: {rate}")).unwrap_or_default();
@@ -188,8 +208,12 @@ impl FlightsJob {
             Some(address) => format!("http: {{url: \"http://{address}/{{tailnum}}\"}}"),
             None => format!("table: {{file: {}, key: tailnum, by: tailnum}}", text(&flights::planes())),
         };
+        let checkpoints = self
+            .checkpoints
+            .as_ref()
+            .map(|(interval, dir)| format!("checkpoints: {{interval: {interval}, dir: {}}}\n", text(dir)));
         format!(
-            "name: {name}\nparallelism: {parallelism}\nrestart: {restart}\n\
+            "name: {name}\nparallelism: {parallelism}\nrestart: {restart}\n{checkpoints}\
              source: {{file: {{path: {input}{rate}}}}}\n\
              steps:\n  - enrich:\n      name: plane\n      order: {order}\n      key: tailnum\n      capacity: 500\n      \
              timeout: 30s\n      retry: {{strategy: fixed-delay, max_retries: 5, delay: 10ms}}\n      into: plane\n      \
@@ -197,6 +221,7 @@ impl FlightsJob {
             name = self.name,
             parallelism = self.parallelism,
             restart = self.restart,
+            checkpoints = checkpoints.unwrap_or_default(),
             input = text(&self.input),
             order = self.order,
             sink = Value::from(self.sink.as_str()),
