@@ -21,7 +21,7 @@ use job::file::JobFile;
 use jobmaster::JobResult;
 use runtime_core::time::TokioClock;
 use runtime_core::{EpochMillis, JobId};
-use tidegate::cluster::{Cluster, Node, Options, RESOURCE_MANAGER};
+use tidegate::cluster::{Cluster, Options, RESOURCE_MANAGER};
 use wire::network::{InMemoryNetwork, NetworkOptions};
 use wire::{Transport as _, v1};
 

@@ -164,6 +164,17 @@ fn c170_two_thousand_seeds() {
     run_seeds(100..2_100);
 }
 
+/// `TIDEGATE_SEED=51 RUST_LOG=info cargo test -p testkit --test faults one_seed_again -- --ignored --nocapture`
+#[test]
+#[ignore = "runs the seed that the environment names, with a log"]
+fn one_seed_again() {
+    let seed = std::env::var("TIDEGATE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.expect("TIDEGATE_SEED names a seed");
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).init();
+    run_seeds(std::iter::once(seed));
+}
+
 #[test]
 fn one_seed_runs_twice_the_same() {
     for seed in [3, 4] {

@@ -143,8 +143,9 @@ impl Cluster {
                 let server = self.server(Role::TaskExecutor, &name)?;
                 let calls = calls.clone();
                 let started = TaskExecutor::start(&server, transport, placement, calls, stores, seed).await;
+                let started = started.with_context(|| name.clone())?;
                 let place = self.task_executors.get_mut(number as usize - 1);
-                *place.with_context(|| format!("there is no {name}"))? = Some(started.context(name)?);
+                *place.with_context(|| format!("there is no {name}"))? = Some(started);
             }
         }
         Ok(())

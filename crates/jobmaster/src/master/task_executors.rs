@@ -165,13 +165,7 @@ impl JobMasterProcessor {
                 }
             }
             Some(Message::Disconnect(bye)) => self.drop_task_executor(id, &bye.cause, now),
-            Some(
-                Message::Hello(_)
-                | Message::Ack(_)
-                | Message::CheckpointAcknowledged(_)
-                | Message::CheckpointDeclined(_),
-            )
-            | None => {}
+            Some(Message::Hello(_) | Message::Ack(_)) | None => {}
         }
     }
 
