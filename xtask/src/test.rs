@@ -28,9 +28,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // Tests start the programs of other packages, which `cargo test` does not build.
     steps.run("programs", || succeed(cargo().args(["build", "--workspace", "--bins"])))?;
     steps.run("tests", || succeed(cargo().args(["test", "--workspace"])))?;
-    // Every order of the event queue's steps; its locks are others there, so it is a build of its own.
-    let model = ["test", "--package", "controller-events", "--features", "model", "--lib", "model"];
-    steps.run("model tests", || succeed(cargo().args(model)))?;
+    // Every order of the steps of the event queue and of waiting calls; their locks are others there, so each is a build of
+    // its own.
+    for (package, tests) in [("controller-events", "model"), ("asyncio", "driven::model")] {
+        let model = ["test", "--package", package, "--features", "model", "--lib", tests];
+        steps.run(&format!("model tests of {package}"), || succeed(cargo().args(model)))?;
+    }
     steps.run("outside packages", outside::run)?;
     if args.slow {
         // Not the documentation: there, `ignore` marks text that is no program. The libraries' slow tests are measurements

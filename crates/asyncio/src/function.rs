@@ -155,7 +155,7 @@ pub trait AsyncFunction<I>: Send + Sync + 'static {
     }
 
     /// Called once, at the end, by the thread that gives the operator up: when the last call has ended, when the calls
-    /// that run were told to stop (the runtime drops each as soon as it rests, which may be a moment later), and after an
+    /// that run were dropped (one that another thread polls at this moment is dropped as soon as it rests), and after an
     /// [`open`](Self::open) that failed.
     fn close(&self) {}
 }

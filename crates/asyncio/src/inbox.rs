@@ -80,6 +80,18 @@ impl<R, E> Shared<R, E> {
     }
 }
 
+/// Puts completions in, one after the other.
+#[cfg(feature = "tokio")]
+pub(crate) struct Sender<R, E>(Arc<Shared<R, E>>);
+
+#[cfg(feature = "tokio")]
+impl<R, E> Sender<R, E> {
+    pub(crate) fn send(&self, entry: EntryId, attempt: u32, result: Result<R, CallError<E>>) {
+        let answer = Answer::Result(result);
+        self.0.put(Completion { entry, attempt, answer, home: Arc::clone(&self.0) });
+    }
+}
+
 /// Handles kept for use again: as many as come in between two deliveries of a busy operator.
 const STOCK: usize = 1024;
 
@@ -137,6 +149,12 @@ impl<R, E> CompletionInbox<R, E> {
     /// ended. It says nothing when it is dropped.
     pub fn second_handle(&self, entry: EntryId, attempt: u32) -> ResultFuture<R, E> {
         ResultFuture::second(Arc::clone(&self.shared), entry, attempt)
+    }
+
+    /// A way in for whoever completes many attempts.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn sender(&self) -> Sender<R, E> {
+        Sender(Arc::clone(&self.shared))
     }
 
     /// Hands each completion that has come to `take`, in the order in which they came. Says how many there were.

@@ -155,8 +155,8 @@
 //! [`AsyncWaitOperator`] is the core: a state machine that is told the time, takes elements and completions, and returns
 //! [effects](Effect) (start this call, abandon that one) and [output](Output). It starts no task and reads no clock. Around
 //! it, [`CompletionInbox`] carries completions from other threads to the one that owns the operator. With the feature
-//! `tokio` (on by default) [`AsyncWaitExt`] puts both behind a `futures::Stream`, and
-//! [`SpawnedCalls`] holds the calls that run on the runtime. With `default-features = false` there is
+//! `tokio` (on by default) [`AsyncWaitExt`] puts both behind a `futures::Stream`; [`DrivenCalls`] holds calls that are
+//! futures of one type, [`SpawnedCalls`] those that are tasks of the runtime. With `default-features = false` there is
 //! no tokio, and no runtime is needed: the example `without_tokio` drives the core on plain threads.
 //!
 //! A stream has records only. Who has watermarks, statuses or barriers among them drives the core.
@@ -165,10 +165,11 @@
 //!
 //! | | `futures` | here |
 //! |---|---|---|
-//! | calls make progress | while the stream is polled: behind a slow consumer they stand still (futures-rs#2387) | always: a call that is not ready at once is a task |
+//! | calls make progress | while the stream is polled: behind a slow consumer they stand still (futures-rs#2387) | always: what the consumer does not poll, one task for all calls does |
 //! | deadline, retry | around each future, by hand; a pause keeps nobody's order | for the record as a whole |
 //! | order | the input's, or none | also within a key, and around watermarks |
 //! | a call that panics | takes the stream's consumer with it | fails its record |
+//! | a call that computes | holds up the others | the same; it should be given a thread or a task of its own |
 //! | what is in flight | is lost with the process | is in the snapshot |
 //! | calls | may borrow, and need not be `Send` | are `Send + 'static` |
 //!
@@ -186,6 +187,8 @@ mod batch;
 mod coalesce;
 mod context;
 mod deadlines;
+#[cfg(feature = "tokio")]
+mod driven;
 mod entries;
 mod entry;
 mod figures;
@@ -206,9 +209,13 @@ mod snapshot;
 mod spawned;
 #[cfg(feature = "tokio")]
 mod stream;
+#[cfg(feature = "tokio")]
+mod sync;
 
 pub use batch::{BatchItem, BatchOptions, BatchOptionsError, Batcher};
 pub use context::{CallContext, IdempotencyKey};
+#[cfg(feature = "tokio")]
+pub use driven::DrivenCalls;
 pub use entry::EntryId;
 pub use figures::{Figures, HeldWatermark, Report};
 pub use function::{AsyncFunction, Callback, CallbackFunction, FunctionContext, OnTimeout, callback};

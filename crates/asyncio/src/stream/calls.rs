@@ -1,6 +1,6 @@
 //! How a stream's operator has its calls made.
 
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use runtime_core::Tick;
 use tokio::runtime::Handle;
@@ -96,6 +96,17 @@ pub trait Calls<I> {
 
     /// This attempt's completion has come.
     fn completed(&mut self, _entry: EntryId, _attempt: u32) {}
+
+    /// Polls calls that can go on, at most about so many, and hands over what those that have ended have come to. Says
+    /// whether there may be more. Called whenever the stream is polled; calls that are polled elsewhere need it not.
+    fn poll_woken(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _at_most: usize,
+        _take: impl FnMut(EntryId, u32, Result<Self::Output, CallError<Self::Error>>),
+    ) -> bool {
+        false
+    }
 
     /// Whether it is to be asked when a record's budget ends.
     fn answers_timeouts(&self) -> bool {

@@ -27,6 +27,13 @@ const RUN: usize = 64;
 /// The same while nothing is held, so that there is nothing to look after but the clock.
 const EMPTY_RUN: usize = 512;
 
+/// How many calls that were woken are polled before the results of those that have ended leave: few, so that no result
+/// waits for long.
+const WOKEN_RUN: usize = 16;
+
+/// How often woken calls are polled without a result before others on this thread come first.
+const MOST_LOOKS: usize = 64;
+
 pub(super) struct Engine<I, C: Calls<I>, S: KeySelector<I>, P> {
     pub(super) operator: AsyncWaitOperator<I, C::Output, C::Error, S, P>,
     calls: C,
@@ -116,21 +123,25 @@ where
         timing: &mut Timing,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Item<I, C>>> {
+        let mut looks_for_more = 0;
         loop {
             // Others on this thread come first now and then, however ready everything here is.
             let coop = ready!(tokio::task::coop::poll_proceed(cx));
             let now = timing.now();
-            // Completions before timers: what has come is not late.
             self.collect(now, cx);
-            self.operator.advance(now);
             self.carry_out(timing);
             // A small operator is looked after more often: its places must not stand empty meanwhile.
             let take = RUN.min(self.operator.options().capacity().div_ceil(2));
-            self.run = if self.operator.is_empty() { EMPTY_RUN } else { 2 * take };
             let (passed, source_waits) = match self.take_in(take, source, timing, cx) {
                 Poll::Ready(passed) => (passed, false),
                 Poll::Pending => (None, true),
             };
+            // Behind the inputs, so that what ends now is not held up by calls that begin; before the timers, so that what
+            // has come is not late.
+            let more_woken = self.poll_woken(now, cx);
+            self.operator.advance(now);
+            self.carry_out(timing);
+            self.run = if self.operator.is_empty() { EMPTY_RUN } else { 2 * take };
             let nothing_more = source.is_none() || !self.operator.is_available();
             let mut outlet = Outlet { inbox: &mut self.inbox, runtime: timing.runtime(), now: &|| now };
             self.calls.advance(nothing_more, &mut outlet);
@@ -145,6 +156,15 @@ where
             if !source_waits && source.is_some() && self.operator.is_available() {
                 // The source has more to give.
                 continue;
+            }
+            if more_woken {
+                // Theirs may be the result that is wanted next. But calls that wake themselves would never end this.
+                looks_for_more += 1;
+                if looks_for_more < MOST_LOOKS {
+                    continue;
+                }
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
             match [self.operator.next_wakeup(), self.calls.next_wakeup()].into_iter().flatten().min() {
                 Some(at) => ready!(timing.poll_until(at, cx)),
@@ -162,6 +182,20 @@ where
                 operator.complete(entry, attempt, result, now);
             });
         }
+    }
+
+    /// Polls calls that were woken. Says whether there may be more.
+    fn poll_woken(&mut self, now: Tick, cx: &mut Context<'_>) -> bool {
+        // Where a timer is about to end calls, all get the chance to be in time.
+        let at_most = if self.operator.next_wakeup().is_some_and(|due| due <= now) {
+            self.operator.len()
+        } else {
+            WOKEN_RUN
+        };
+        let operator = &mut self.operator;
+        self.calls.poll_woken(cx, at_most, |entry, attempt, result| {
+            operator.complete(entry, attempt, result, now);
+        })
     }
 
     /// Takes at most so many inputs in while there is room. Gives the item of one that has passed; pending when

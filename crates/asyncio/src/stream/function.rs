@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use super::calls::{Calls, Outlet};
 use super::futures::{FutureCalls, MakeCall};
@@ -91,7 +91,9 @@ impl<I, F: AsyncFunction<I>> FunctionCalls<I, F> {
         Ok(Self { function, futures, closed: false })
     }
 
+    /// Calls that run are dropped first.
     fn close_once(&mut self) {
+        self.futures.drop_all();
         if !std::mem::replace(&mut self.closed, true) {
             self.function.close();
         }
@@ -121,8 +123,13 @@ where
         Calls::<I>::abandon(&mut self.futures, entry, attempt);
     }
 
-    fn completed(&mut self, entry: EntryId, attempt: u32) {
-        Calls::<I>::completed(&mut self.futures, entry, attempt);
+    fn poll_woken(
+        &mut self,
+        cx: &mut Context<'_>,
+        at_most: usize,
+        take: impl FnMut(EntryId, u32, Result<F::Output, CallError<F::Error>>),
+    ) -> bool {
+        Calls::<I>::poll_woken(&mut self.futures, cx, at_most, take)
     }
 
     fn answers_timeouts(&self) -> bool {
@@ -146,7 +153,6 @@ where
     }
 
     fn close(&mut self) {
-        self.futures.drop_all();
         self.close_once();
     }
 }

@@ -1,22 +1,21 @@
 //! Calls that are futures.
 //!
-//! A call is polled once where it is made; one that is ready by that completes on the spot, without a task, and the box
-//! it was polled in serves the next call. One that is not becomes a task of the runtime and makes progress however slow
-//! the consumer is. (`buffered` polls its calls only while it is polled itself, so they stand still behind a slow
-//! consumer: futures-rs#2387.)
+//! A call is polled once where it is made; one that is ready by that completes on the spot. One that is not waits with
+//! the others and is polled again, when it is woken, by the stream's consumer or by one task for all of them, whoever is
+//! there first. So it makes progress however slow the consumer is. (`buffered` polls its calls only while it is polled
+//! itself, so they stand still behind a slow consumer: futures-rs#2387.)
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::future::Future;
+use std::task::{Context, Poll};
+
+use futures::TryFuture;
 
 use super::calls::{Calls, Outlet};
 use crate::context::CallContext;
+use crate::driven::DrivenCalls;
 use crate::entry::EntryId;
 use crate::output::CallError;
-use crate::panics::text_of;
-use crate::spawned::SpawnedCalls;
 
 /// Calls by an `async` closure, `FnMut(&I) -> impl Future<Output = Result<R, E>>`, or by one that also takes the
 /// [`CallContext`].
@@ -24,14 +23,12 @@ use crate::spawned::SpawnedCalls;
 /// Made by [`new`](FutureCalls::new) or [`with_context`](FutureCalls::with_context), which has an example.
 pub struct FutureCalls<F, Fut> {
     call: F,
-    /// Where the next call is polled for the first time; empty. A call that is ready by that leaves the box for the next.
-    place: Option<Pin<Box<Option<Fut>>>>,
-    spawned: SpawnedCalls,
+    driven: DrivenCalls<Fut>,
 }
 
 impl<F, Fut> fmt::Debug for FutureCalls<F, Fut> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FutureCalls").field("spawned", &self.spawned).finish_non_exhaustive()
+        f.debug_struct("FutureCalls").field("driven", &self.driven).finish_non_exhaustive()
     }
 }
 
@@ -69,7 +66,7 @@ impl<I, Fut, F: FnMut(&I, CallContext) -> Fut> MakeCall<I, Fut> for WithContext<
 
 impl<F, Fut> FutureCalls<Plain<F>, Fut> {
     /// Calls by a closure that is told the input.
-    pub const fn new(call: F) -> Self {
+    pub fn new(call: F) -> Self {
         Self::made_by(Plain(call))
     }
 }
@@ -93,76 +90,58 @@ impl<F, Fut> FutureCalls<WithContext<F>, Fut> {
     /// # Ok(())
     /// # }
     /// ```
-    pub const fn with_context(call: F) -> Self {
+    pub fn with_context(call: F) -> Self {
         Self::made_by(WithContext(call))
     }
 }
 
 impl<F, Fut> FutureCalls<F, Fut> {
-    pub(super) const fn made_by(call: F) -> Self {
-        Self { call, place: None, spawned: SpawnedCalls::new() }
+    pub(super) fn made_by(call: F) -> Self {
+        Self { call, driven: DrivenCalls::new() }
     }
 
     /// Drops the calls that run.
     pub(super) fn drop_all(&mut self) {
-        self.spawned = SpawnedCalls::new();
+        self.driven = DrivenCalls::new();
     }
 }
 
-impl<I, F, Fut, R, E> Calls<I> for FutureCalls<F, Fut>
+impl<I, F, Fut> Calls<I> for FutureCalls<F, Fut>
 where
     F: MakeCall<I, Fut>,
-    Fut: Future<Output = Result<R, E>> + Send + 'static,
-    R: Send + 'static,
-    E: Send + 'static,
+    Fut: TryFuture
+        + Future<Output = Result<<Fut as TryFuture>::Ok, <Fut as TryFuture>::Error>>
+        + Send
+        + 'static,
+    Fut::Ok: Send + 'static,
+    Fut::Error: Send + 'static,
 {
-    type Output = R;
-    type Error = E;
+    type Output = Fut::Ok;
+    type Error = Fut::Error;
 
+    #[inline]
     fn start(
         &mut self,
         input: &I,
         entry: EntryId,
         attempt: u32,
         context: impl FnOnce() -> CallContext,
-        outlet: &mut Outlet<'_, R, E>,
-    ) -> Poll<Result<R, CallError<E>>> {
-        let place = self.place.get_or_insert_with(|| Box::pin(None));
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            place.as_mut().set(Some(self.call.make(input, context)));
-            // The task it may become polls it again with a waker of its own.
-            poll_in(place, &mut Context::from_waker(Waker::noop()))
-        }));
-        match polled {
-            Ok(Poll::Ready(result)) => {
-                place.as_mut().set(None);
-                Poll::Ready(result.map_err(CallError::Error))
-            }
-            Ok(Poll::Pending) => {
-                if let Some(mut place) = self.place.take() {
-                    let call = poll_fn(move |cx| poll_in(&mut place, cx));
-                    self.spawned.spawn(outlet.runtime, outlet.inbox, entry, attempt, call);
-                }
-                Poll::Pending
-            }
-            Err(panic) => {
-                // What a half-made call left behind is dropped with its place.
-                self.place = None;
-                Poll::Ready(Err(CallError::Panicked(text_of(&*panic))))
-            }
-        }
+        outlet: &mut Outlet<'_, Fut::Ok, Fut::Error>,
+    ) -> Poll<Result<Fut::Ok, CallError<Fut::Error>>> {
+        let Self { call, driven } = self;
+        driven.start(outlet.runtime, outlet.inbox, entry, attempt, || call.make(input, context))
     }
 
     fn abandon(&mut self, entry: EntryId, attempt: u32) {
-        self.spawned.abandon(entry, attempt);
+        self.driven.abandon(entry, attempt);
     }
 
-    fn completed(&mut self, entry: EntryId, attempt: u32) {
-        self.spawned.completed(entry, attempt);
+    fn poll_woken(
+        &mut self,
+        cx: &mut Context<'_>,
+        at_most: usize,
+        take: impl FnMut(EntryId, u32, Result<Fut::Ok, CallError<Fut::Error>>),
+    ) -> bool {
+        self.driven.poll_woken(cx, at_most, take)
     }
-}
-
-fn poll_in<Fut: Future>(place: &mut Pin<Box<Option<Fut>>>, cx: &mut Context<'_>) -> Poll<Fut::Output> {
-    // The place is filled before it is polled and emptied only when the call was ready.
-    place.as_mut().as_pin_mut().map_or(Poll::Pending, |call| call.poll(cx))
 }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod callbacks;
+mod driven;
 mod functions;
 mod policies;
 mod sharing;
