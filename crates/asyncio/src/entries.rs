@@ -13,13 +13,17 @@ const VACANT: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Entries<I, R, E> {
     places: Vec<Entry<I, R, E>>,
-    /// The first empty place; each names the next in [`Entry::next`].
+    /// For each place the one behind it: in its key's queue until it is ready, then among its segment's ready ones, then
+    /// among the empty places. Apart from the records, so that whoever goes along a list need not wait for one record to
+    /// come from memory before it knows where the next one lies.
+    behind: Vec<u32>,
+    /// The first empty place.
     free: u32,
 }
 
 impl<I, R, E> Entries<I, R, E> {
     pub(crate) const fn new() -> Self {
-        Self { places: Vec::new(), free: NONE }
+        Self { places: Vec::new(), behind: Vec::new(), free: NONE }
     }
 
     /// The place that the next record will have.
@@ -33,9 +37,12 @@ impl<I, R, E> Entries<I, R, E> {
         let slot = self.next_place();
         let Some(entry) = self.places.get_mut(slot as usize) else {
             self.places.push(Entry::new(sequence, input, segment, now));
+            self.behind.push(NONE);
             return slot;
         };
-        self.free = std::mem::replace(&mut entry.next, NONE);
+        if let Some(behind) = self.behind.get_mut(slot as usize) {
+            self.free = std::mem::replace(behind, NONE);
+        }
         entry.sequence = sequence;
         entry.input = Some(input);
         entry.state = State::Queued;
@@ -48,13 +55,18 @@ impl<I, R, E> Entries<I, R, E> {
 
     /// Frees the place, out of which everything of use was taken.
     pub(crate) fn free(&mut self, slot: u32) {
-        let free = self.free;
-        if let Some(entry) = self.places.get_mut(slot as usize) {
+        let (place, behind) = (self.places.get_mut(slot as usize), self.behind.get_mut(slot as usize));
+        if let (Some(entry), Some(behind)) = (place, behind) {
             entry.sequence = VACANT;
             entry.past = None;
-            entry.next = free;
+            *behind = self.free;
             self.free = slot;
         }
+    }
+
+    /// The place behind this one in the list that it is in.
+    pub(crate) fn behind(&self, slot: u32) -> Option<u32> {
+        self.behind.get(slot as usize).copied()
     }
 
     pub(crate) fn get(&self, slot: u32) -> Option<&Entry<I, R, E>> {
@@ -86,7 +98,7 @@ impl<I, R, E> Entries<I, R, E> {
     }
 }
 
-/// A first-in, first-out list of records that are linked by [`Entry::next`].
+/// A first-in, first-out list of places that are linked by [`Entries::behind`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List {
     pub(crate) head: u32,
@@ -101,8 +113,8 @@ impl List {
     }
 
     pub(crate) fn push<I, R, E>(&mut self, slot: u32, entries: &mut Entries<I, R, E>) {
-        if let Some(tail) = entries.get_mut(self.tail) {
-            tail.next = slot;
+        if let Some(behind) = entries.behind.get_mut(self.tail as usize) {
+            *behind = slot;
         } else {
             self.head = slot;
         }
@@ -111,8 +123,8 @@ impl List {
 
     pub(crate) fn pop<I, R, E>(&mut self, entries: &mut Entries<I, R, E>) -> Option<u32> {
         let slot = self.head;
-        let entry = entries.get_mut(slot)?;
-        self.head = std::mem::replace(&mut entry.next, NONE);
+        let behind = entries.behind.get_mut(slot as usize)?;
+        self.head = std::mem::replace(behind, NONE);
         if self.head == NONE {
             self.tail = NONE;
         }

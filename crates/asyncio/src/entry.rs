@@ -96,9 +96,6 @@ pub(crate) struct Entry<I, R, E> {
     pub(crate) segment: u64,
     /// The place of its key, or [`NONE`].
     pub(crate) key: u32,
-    /// The one after it: in its key's queue until it is ready, then among its segment's ready ones, then among the empty
-    /// places.
-    pub(crate) next: u32,
     pub(crate) past: Option<Box<Past>>,
 }
 
@@ -113,7 +110,6 @@ impl<I, R, E> Entry<I, R, E> {
             last_at: now,
             segment,
             key: NONE,
-            next: NONE,
             past: None,
         }
     }

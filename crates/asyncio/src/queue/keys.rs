@@ -85,7 +85,7 @@ impl<K: Eq + Hash> Keys<K> {
             return None;
         }
         let slot = queue.unstarted;
-        queue.unstarted = entries.get(slot)?.next;
+        queue.unstarted = entries.behind(slot)?;
         queue.in_flight += 1;
         Some(slot)
     }
