@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::calls::{Calls, Outlet};
+use super::futures::sealed::Sealed;
 use super::futures::{FutureCalls, MakeCall};
 use crate::context::CallContext;
 use crate::entry::EntryId;
@@ -63,6 +64,8 @@ impl<I, F: AsyncFunction<I>> fmt::Debug for FunctionCalls<I, F> {
 
 /// Makes calls of a function that it shares with them.
 struct Shared<F>(Arc<F>);
+
+impl<F> Sealed for Shared<F> {}
 
 impl<I, F> MakeCall<I, Boxed<F::Output, F::Error>> for Shared<F>
 where

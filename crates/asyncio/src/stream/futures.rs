@@ -47,10 +47,18 @@ pub struct WithContext<F>(F);
 /// Makes the future of one attempt.
 ///
 /// Nothing to implement: [`Plain`] and [`WithContext`] are the two ways, and [`FutureCalls`] makes them.
-pub trait MakeCall<I, Fut> {
+pub trait MakeCall<I, Fut>: sealed::Sealed {
     #[doc(hidden)]
     fn make(&mut self, input: &I, context: impl FnOnce() -> CallContext) -> Fut;
 }
+
+pub(super) mod sealed {
+    /// What makes calls is known in this crate.
+    pub trait Sealed {}
+}
+
+impl<F> sealed::Sealed for Plain<F> {}
+impl<F> sealed::Sealed for WithContext<F> {}
 
 impl<I, Fut, F: FnMut(&I) -> Fut> MakeCall<I, Fut> for Plain<F> {
     fn make(&mut self, input: &I, _: impl FnOnce() -> CallContext) -> Fut {
