@@ -39,9 +39,11 @@ pub(crate) struct Args {
     /// The folder of flights.jsonl.gz and planes.jsonl; without the whole file the sample is repeated
     #[arg(long, value_name = "FOLDER", default_value = "data/nycflights")]
     data: PathBuf,
-    /// Also measure the Java peers whose class files are in this folder
+    /// Also run the Java queues of this folder beside the group controller-events: its sources are compiled, its classes
+    /// and jars are used. With Kafka's `kafka-server-common`, `kafka-clients` and `slf4j-api` in such a folder, also
+    /// Kafka's own queue. Can be given several times
     #[arg(long, value_name = "FOLDER")]
-    java: Option<PathBuf>,
+    java: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         heartbeat::measure(args.quick, &mut report)?;
     }
     if wanted(Group::ControllerEvents) {
-        controller_events::measure(args.quick, args.java.as_deref(), &mut report)?;
+        controller_events::measure(args.quick, args.rounds, &args.java, &mut report)?;
     }
     if !wanted(Group::Pipeline) && !wanted(Group::Cluster) {
         return Ok(());

@@ -5,10 +5,10 @@
 //! as it always has. Each row is the median of the rounds, printed as one JSON object a line with the ratio to ours.
 //!
 //! ```text
-//! bench-controller-events [--quick] [--only burst|steady|latency|timers] [--peer NAME] [--rounds N] [--java FOLDER]
+//! bench-controller-events [--quick] [--only burst|steady|latency|timers] [--peer NAME,..] [--rounds N] [--java PATH]
 //! ```
-//! FOLDER holds `ClassicQueue.class`: the classic queue of Kafka's controller, re-created in Java, measured in the same
-//! rounds.
+//! PATH is a Java class path. What is found on it is measured in the same rounds: `ClassicQueue`, the classic queue of
+//! Kafka's controller re-created, and `KafkaQueue` of the folder `java` with Kafka's own `KafkaEventQueue`.
 
 mod java;
 mod job;
@@ -18,6 +18,7 @@ mod report;
 mod throughput;
 mod timers;
 
+use java::{Java, Peer};
 use job::{Boxed, Plain};
 use peers::Kind;
 use report::Rows;
@@ -51,21 +52,30 @@ fn args() -> Result<Args, String> {
 fn main() -> Result<(), String> {
     let args = args()?;
     let wanted = |what: &str| args.only.as_deref().is_none_or(|only| only == what);
-    let kinds = || Kind::ALL.into_iter().filter(|kind| args.peer.as_deref().is_none_or(|peer| peer == kind.name()));
+    let named = |name: &str| args.peer.as_deref().is_none_or(|peers| peers.split(',').any(|peer| peer == name));
+    let kinds = || Kind::ALL.into_iter().filter(|kind| named(kind.name()));
+    let java = args.java.clone().map(Java::at).transpose()?;
+    let java_peers = || {
+        let all = java.iter().flat_map(|java| java.peers.iter().map(move |peer| (java, *peer)));
+        all.filter(|(_, peer)| named(peer.name()))
+    };
     let mut rows = Rows::default();
     let events = if args.quick { 200_000 } else { 2_000_000 };
     for round in 0..args.rounds {
         for load in ["burst", "steady"].into_iter().filter(|load| wanted(load)) {
             for producers in [1, 2, 4] {
                 for kind in kinds() {
-                    let rate = throughput::measure::<Plain>(kind, load, producers, events);
-                    rows.rate(format!("{load}/{producers}/value"), kind.name(), rate);
+                    let events = events / kind.times_slower();
+                    if kind.takes_values() {
+                        let rate = throughput::measure::<Plain>(kind, load, producers, events);
+                        rows.rate(format!("{load}/{producers}/value"), kind.name(), rate);
+                    }
                     let rate = throughput::measure::<Boxed>(kind, load, producers, events);
                     rows.rate(format!("{load}/{producers}/boxed"), kind.name(), rate);
                 }
-                if let Some(folder) = &args.java {
-                    let rate = java::throughput(folder, load, producers, events)?;
-                    rows.rate(format!("{load}/{producers}/boxed"), "java-classic", rate);
+                for (java, peer) in java_peers() {
+                    let rate = java.throughput(peer, load, producers, events)?;
+                    rows.rate(format!("{load}/{producers}/boxed"), peer.name(), rate);
                 }
             }
         }
@@ -75,9 +85,21 @@ fn main() -> Result<(), String> {
                 rows.nanos("latency/p50".to_owned(), kind.name(), p50);
                 rows.nanos("latency/p99".to_owned(), kind.name(), p99);
             }
+            for (java, peer) in java_peers() {
+                let (p50, p99) = java.latency(peer, if args.quick { 500 } else { 5_000 })?;
+                rows.nanos("latency/p50".to_owned(), peer.name(), p50);
+                rows.nanos("latency/p99".to_owned(), peer.name(), p99);
+            }
         }
         if wanted("timers") {
             timers::measure(args.quick, &mut rows);
+            for (java, _) in java_peers().filter(|(_, peer)| *peer == Peer::Kafka) {
+                for size in if args.quick { &[10_000][..] } else { &[10_000, 100_000] } {
+                    for (what, nanos) in timers::STEPS.into_iter().zip(java.timers(*size)?) {
+                        rows.nanos(format!("timers/{what}/{size}/distinct"), Peer::Kafka.name(), nanos);
+                    }
+                }
+            }
         }
         eprintln!("round {} of {} done", round + 1, args.rounds);
     }

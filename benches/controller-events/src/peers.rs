@@ -35,6 +35,20 @@ impl Kind {
             Self::Ractor => "ractor",
         }
     }
+
+    /// Peers that take so many times longer get so many times fewer events, so that a round ends within two minutes.
+    pub(crate) const fn times_slower(self) -> u64 {
+        match self {
+            Self::Ours | Self::OursWithTickets | Self::Std | Self::Crossbeam => 1,
+            Self::Tokio => 2,
+            Self::Kameo | Self::Ractor => 4,
+        }
+    }
+
+    /// Whether it is measured with events by value too: those that box each message by themselves gain nothing by it.
+    pub(crate) const fn takes_values(self) -> bool {
+        !matches!(self, Self::Kameo | Self::Ractor)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -58,6 +58,9 @@ impl Processor for Nothing {
     }
 }
 
+/// What is measured, in this order.
+pub(crate) const STEPS: [&str; 3] = ["schedule", "schedule-again", "cancel"];
+
 pub(crate) fn measure(quick: bool, rows: &mut Rows) {
     let sizes: &[u64] = if quick { &[10_000] } else { &[10_000, 100_000, 1_000_000] };
     for size in sizes {
@@ -66,16 +69,17 @@ pub(crate) fn measure(quick: bool, rows: &mut Rows) {
                 EventLoop::new(Nothing, LoopOptions::new(Arc::new(MonotonicClock::start()))).start();
             let handle = running.as_ref().expect("a thread").handle();
             // Warms the memory up, as it is in a process that lives.
-            one(&handle, *size, spread);
-            let [schedule, again, cancel] = one(&handle, *size, spread);
-            for (what, nanos) in [("schedule", schedule), ("schedule-again", again), ("cancel", cancel)] {
-                rows.nanos(format!("timers/{what}/{size}/{deadlines}"), "ours", nanos);
+            one(&handle, *size, spread, false);
+            for (peer, tickets) in [("ours", false), ("ours-with-tickets", true)] {
+                for (what, nanos) in STEPS.into_iter().zip(one(&handle, *size, spread, tickets)) {
+                    rows.nanos(format!("timers/{what}/{size}/{deadlines}"), peer, nanos);
+                }
             }
         }
     }
 }
 
-fn one(handle: &Handle<Tock>, size: u64, spread: u64) -> [f64; 3] {
+fn one(handle: &Handle<Tock>, size: u64, spread: u64, tickets: bool) -> [f64; 3] {
     let hour = handle.clock().now() + Duration::from_secs(3600);
     // A fixed step through all numbers: an order without pattern, and every number once.
     let shuffled = |n: u64| u128::from(n.wrapping_mul(0x9e37_79b1) % size);
@@ -89,7 +93,14 @@ fn one(handle: &Handle<Tock>, size: u64, spread: u64) -> [f64; 3] {
         begun.elapsed().as_nanos() as f64 / size as f64
     };
     let put = |more| {
-        move |key| drop(handle.schedule(Some(Tag::keyed("t", key)), at(key, more), Tock).expect("open"))
+        move |key| {
+            let tag = Some(Tag::keyed("t", key));
+            if tickets {
+                drop(handle.schedule(tag, at(key, more), Tock).expect("open"));
+            } else {
+                handle.post_at(tag, at(key, more), Tock).expect("open");
+            }
+        }
     };
     let schedule = each(&put(0));
     let again = each(&put(7));

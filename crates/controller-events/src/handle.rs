@@ -145,18 +145,39 @@ impl<E: Event> Handle<E> {
     /// # Panics
     /// If the function of [`When::With`] does; nothing has changed then.
     pub fn schedule(&self, tag: Option<Tag>, when: When, event: E) -> Result<Ticket, PutError<E>> {
+        let (ticket, cell) = Ticket::new(self.0.id);
+        self.schedule_with(tag, when, event, Some(cell)).map(|()| ticket)
+    }
+
+    /// As [`schedule`](Self::schedule), without a ticket: for events of which nobody asks what became of them.
+    ///
+    /// # Errors
+    /// As [`schedule`](Self::schedule).
+    ///
+    /// # Panics
+    /// As [`schedule`](Self::schedule).
+    pub fn post_at(&self, tag: Option<Tag>, when: When, event: E) -> Result<(), PutError<E>> {
+        self.schedule_with(tag, when, event, None)
+    }
+
+    fn schedule_with(
+        &self,
+        tag: Option<Tag>,
+        when: When,
+        event: E,
+        cell: Option<Arc<TicketCell>>,
+    ) -> Result<(), PutError<E>> {
         let when = match when {
             When::With(moment) => {
                 When::At(moment(tag.as_ref().and_then(|tag| self.0.queue.deadline_of(tag))))
             }
             when => when,
         };
-        let (ticket, cell) = Ticket::new(self.0.id);
-        let queued = self.queued(event, Some(cell));
+        let queued = self.queued(event, cell);
         let exempt = inside::is_processing(self.0.id);
         let scheduled = self.counted(self.0.queue.schedule(queued, &when, tag, None, exempt))?;
         self.scheduled(scheduled);
-        Ok(ticket)
+        Ok(())
     }
 
     /// Takes out the event that waits under a tag, in line or scheduled, and tells it `NotRun(Cancelled)` on this

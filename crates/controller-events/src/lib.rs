@@ -66,6 +66,7 @@
 //! ([`Cx::spawn_then`]) and comes back as an event. Nothing is
 //! exported: [`Handle`] shows its figures to whoever observes it.
 
+mod brief;
 pub mod classic;
 mod clock;
 mod commit_queue;

@@ -131,8 +131,13 @@ impl Metrics {
 
     /// A handler and what follows it have taken so many nanoseconds.
     #[inline]
-    pub(crate) fn handled(&self, state: u8, took: u64) {
+    pub(crate) fn handled(&self, state: u8, name: &'static str, took: u64, now: Tick) {
+        if self.slowest.is_over(now) {
+            let handling = self.handling();
+            self.slowest.roll(now, handling.count(), handling.sum());
+        }
         self.of_state(state).handling.get_or_init(Histogram::new).record_alone(took);
+        self.slowest.ended(name, took);
     }
 
     /// From the start of an event to the commit of what it wrote.

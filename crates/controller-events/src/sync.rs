@@ -6,13 +6,67 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 #[cfg(all(test, feature = "model"))]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize};
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicBool, AtomicUsize},
+    thread::yield_now,
+};
+#[cfg(not(all(test, feature = "model")))]
+pub(crate) use std::{
+    sync::atomic::{AtomicBool, AtomicUsize},
+    thread::yield_now,
+};
+
+#[cfg(not(all(test, feature = "model")))]
+pub(crate) use crate::brief::{Brief, BriefGuard};
 #[cfg(all(test, feature = "model"))]
-pub(crate) use loom::sync::{Mutex, MutexGuard};
+pub(crate) use loom::sync::MutexGuard as BriefGuard;
+
+/// In a model of something else, loom's lock stands for the brief one, which has a model of its own: to try every order of
+/// two spinning locks as well takes hours.
+#[cfg(all(test, feature = "model"))]
+pub(crate) struct Brief<T>(loom::sync::Mutex<T>);
+
+#[cfg(all(test, feature = "model"))]
+impl<T> Brief<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> BriefGuard<'_, T> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// The standard cell with the face of loom's.
 #[cfg(not(all(test, feature = "model")))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize};
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
 #[cfg(not(all(test, feature = "model")))]
-pub(crate) use std::sync::{Mutex, MutexGuard};
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn with<R>(&self, look: impl FnOnce(*const T) -> R) -> R {
+        look(self.0.get())
+    }
+
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, change: impl FnOnce(*mut T) -> R) -> R {
+        change(self.0.get())
+    }
+}
+
+/// Keeps the processor from looking at anything for a moment.
+pub(crate) fn look_away(pauses: u32) {
+    // In a model, where nothing takes time, another thread has to go on.
+    if cfg!(all(test, feature = "model")) {
+        yield_now();
+    }
+    (0..pauses).for_each(|_| std::hint::spin_loop());
+}
 
 /// Takes a lock. No user code ever runs while one of this crate's locks is held, so a poisoned one guards nothing
 /// half-done and is taken all the same.

@@ -143,7 +143,7 @@ impl<P: AsyncProcessor> AsyncEventLoop<P> {
                     }
                 };
                 let _inside = inside::enter(id, Place::Processor);
-                core.finish(begun, ended, &mut Of(processor))
+                core.finish(begun, ended, false, &mut Of(processor))
             }
             Next::End(why) => core.end(why, &mut Of(processor)),
             Next::Did(turn) => turn,

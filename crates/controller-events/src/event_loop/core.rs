@@ -194,25 +194,37 @@ impl<E: Event> Core<E> {
         Next::Run(event, Begun { ticket, state: state.value(), name, at: now, chain })
     }
 
-    /// Does what follows from a handler's end.
+    /// Does what follows from a handler's end. If it `has_followed`, the handler has succeeded and `after_each` has been
+    /// called, so that only this can have panicked.
     #[inline(always)]
-    pub(super) fn finish(&mut self, mut begun: Begun, ended: Ended, hooks: &mut impl Hooks) -> Turn {
+    pub(super) fn finish(
+        &mut self,
+        mut begun: Begun,
+        ended: Ended,
+        has_followed: bool,
+        hooks: &mut impl Hooks,
+    ) -> Turn {
         let ticket = begun.ticket.take();
         let Begun { state, name, at, chain, .. } = begun;
         let fault = match ended {
             Ok(Ok(())) => None,
+            Err(_) if has_followed => {
+                self.shared().metrics.hook_panics.increment();
+                None
+            }
             Ok(Err(fault)) => Some(fault),
             Err(payload) => Some(Fault::panicked(&*payload)),
         };
         let outcome = if fault.is_some() { Outcome::Failed } else { Outcome::Done };
         let died = fault.is_some_and(|fault| self.deal_with(&fault, name, chain, hooks));
-        self.guard(|| hooks.after_each());
+        if !has_followed {
+            self.guard(|| hooks.after_each());
+        }
 
         let shared = &self.handle.0;
         let now = shared.clock.now();
         let took = nanos_between(at, now);
-        shared.metrics.handled(state, took);
-        shared.metrics.slowest.ended(name, took, now);
+        shared.metrics.handled(state, name, took, now);
         shared.set_state(E::State::IDLE);
         if outcome == Outcome::Failed {
             shared.metrics.failed.increment();

@@ -39,8 +39,17 @@ impl<P: Processor> EventLoop<P> {
         match core.next() {
             Next::Run(event, begun) => {
                 let mut cx = Cx { handle: &core.handle, now: begun.at(), confined: &mut core.confined };
-                let ended = catch_unwind(AssertUnwindSafe(|| processor.process(event, &mut cx)));
-                core.finish(begun, ended, &mut Of(processor))
+                let mut has_followed = false;
+                // What follows a success is called from here as well: to catch twice costs more than most handlers.
+                let ended = catch_unwind(AssertUnwindSafe(|| {
+                    let result = processor.process(event, &mut cx);
+                    if result.is_ok() {
+                        has_followed = true;
+                        processor.after_each();
+                    }
+                    result
+                }));
+                core.finish(begun, ended, has_followed, &mut Of(processor))
             }
             Next::End(why) => core.end(why, &mut Of(processor)),
             Next::Did(turn) => turn,

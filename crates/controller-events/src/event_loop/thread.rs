@@ -68,7 +68,7 @@ impl<P: Processor> EventLoop<P> {
             match self.turn() {
                 Turn::Stopped(_) => return,
                 Turn::Ran | Turn::Rejected => self.disarm(),
-                Turn::Idle { .. } if !self.core.armed && self.core.shared().queue.expects_news() => {}
+                Turn::Idle { .. } if !self.core.armed && self.expects_news() => {}
                 Turn::Idle { .. } | Turn::Held if !self.core.armed => {
                     self.core.shared().wake.arm(None);
                     self.core.armed = true;
@@ -77,6 +77,11 @@ impl<P: Processor> EventLoop<P> {
                 Turn::Held => self.wait_until(None),
             }
         }
+    }
+
+    fn expects_news(&self) -> bool {
+        let shared = self.core.shared();
+        shared.queue.expects_news(&*shared.clock)
     }
 
     fn disarm(&mut self) {

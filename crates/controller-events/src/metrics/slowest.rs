@@ -15,6 +15,9 @@ use std::time::Duration;
 struct Window {
     begun: Tick,
     slowest: Option<SlowestEvent>,
+    /// Events before it, and their nanoseconds in all.
+    events_before: u64,
+    nanos_before: u64,
 }
 
 pub(crate) struct Slowest {
@@ -27,9 +30,6 @@ pub(crate) struct Slowest {
     /// The time of the slowest event of the window, and the end of the window: what every event looks at.
     at_least: AtomicU64,
     ends: AtomicU64,
-    /// Events of the window and their time in all, written by the loop.
-    events: AtomicU64,
-    total: AtomicU64,
     window: Mutex<Window>,
 }
 
@@ -42,22 +42,19 @@ impl Slowest {
             slow: Counter::new(),
             at_least: AtomicU64::new(0),
             ends: AtomicU64::new((now + length).as_nanos()),
-            events: AtomicU64::new(0),
-            total: AtomicU64::new(0),
-            window: Mutex::new(Window { begun: now, slowest: None }),
+            window: Mutex::new(Window { begun: now, slowest: None, events_before: 0, nanos_before: 0 }),
         }
+    }
+
+    /// Whether the window has ended, so that a new one has to begin.
+    #[inline]
+    pub(super) fn is_over(&self, now: Tick) -> bool {
+        now.as_nanos() >= self.ends.load(Ordering::Relaxed)
     }
 
     /// An event has ended that took so many nanoseconds.
     #[inline]
-    pub(crate) fn ended(&self, name: &'static str, nanos: u64, now: Tick) {
-        if now.as_nanos() >= self.ends.load(Ordering::Relaxed) {
-            self.roll(now);
-        }
-        let add =
-            |to: &AtomicU64, by| to.store(to.load(Ordering::Relaxed).saturating_add(by), Ordering::Relaxed);
-        add(&self.events, 1);
-        add(&self.total, nanos);
+    pub(super) fn ended(&self, name: &'static str, nanos: u64) {
         if nanos >= self.at_least.load(Ordering::Relaxed) {
             self.is_slowest(name, nanos);
         }
@@ -89,17 +86,16 @@ impl Slowest {
         window.slowest.filter(|_| now.since(window.begun) < self.length)
     }
 
-    fn roll(&self, now: Tick) {
+    /// Begins a window, given how many events there have been so far and how long they took in all.
+    #[cold]
+    pub(super) fn roll(&self, now: Tick, events: u64, nanos: u64) {
         self.ends.store((now + self.length).as_nanos(), Ordering::Relaxed);
         self.at_least.store(0, Ordering::Relaxed);
-        let slowest = {
-            let mut window = lock(&self.window);
-            window.begun = now;
-            window.slowest.take()
-        };
-        let events = self.events.swap(0, Ordering::Relaxed);
-        let mean = Duration::from_nanos(self.total.swap(0, Ordering::Relaxed) / events.max(1));
-        if let Some(SlowestEvent { name, took }) = slowest {
+        let new = Window { begun: now, slowest: None, events_before: events, nanos_before: nanos };
+        let old = std::mem::replace(&mut *lock(&self.window), new);
+        let events = events.saturating_sub(old.events_before);
+        let mean = Duration::from_nanos(nanos.saturating_sub(old.nanos_before) / events.max(1));
+        if let Some(SlowestEvent { name, took }) = old.slowest {
             tracing::debug!(event_loop = %self.loop_name, events, ?mean, slowest = name, ?took, "events of the last window");
         }
     }

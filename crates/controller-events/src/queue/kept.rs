@@ -14,22 +14,36 @@ pub(super) struct Key {
     pub(super) index: u32,
 }
 
-/// Where a kept event waits.
+/// Where a kept event waits, and what only those have that wait there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    Line,
-    Timer,
+    Line {
+        epoch: Option<Epoch>,
+    },
+    Timer {
+        /// The chain of ticks that it belongs to.
+        chain: Option<u64>,
+    },
 }
 
+/// Eighty bytes and the event: at a million of them each further line of memory is felt.
 pub(super) struct Kept<E> {
     pub(super) queued: Queued<E>,
     pub(super) place: Place,
-    /// The latest start of an event in line, the moment of a scheduled one.
-    pub(super) at: Option<Tick>,
+    /// The moment of a scheduled event. The latest start of one in line: without one that is the end of time.
+    pub(super) at: Tick,
     pub(super) tag: Option<Tag>,
-    pub(super) epoch: Option<Epoch>,
-    /// The chain of ticks that it belongs to.
-    pub(super) chain: Option<u64>,
+}
+
+impl<E> Kept<E> {
+    /// When it is due, or its latest start if it has one.
+    pub(super) fn moment(&self) -> Option<Tick> {
+        Some(self.at).filter(|at| self.is_scheduled() || *at != Tick::MAX)
+    }
+
+    pub(super) const fn is_scheduled(&self) -> bool {
+        matches!(self.place, Place::Timer { .. })
+    }
 }
 
 /// No event has this serial.

@@ -14,15 +14,25 @@ const LEAST_ITEMS: usize = 16;
 const SPARE: usize = 32;
 
 pub(super) struct Line<T> {
-    /// None of them is empty.
-    chunks: VecDeque<VecDeque<T>>,
+    /// Where items leave.
+    head: VecDeque<T>,
+    /// Chunks between the two ends, none of them empty.
+    middle: VecDeque<VecDeque<T>>,
+    /// Where items come in. With nothing in between it may be that all are here, or all in the head.
+    tail: VecDeque<T>,
     len: usize,
     spare: Vec<VecDeque<T>>,
 }
 
 impl<T> Default for Line<T> {
     fn default() -> Self {
-        Self { chunks: VecDeque::new(), len: 0, spare: Vec::new() }
+        Self {
+            head: VecDeque::new(),
+            middle: VecDeque::new(),
+            tail: VecDeque::new(),
+            len: 0,
+            spare: Vec::new(),
+        }
     }
 }
 
@@ -47,75 +57,83 @@ impl<T> Line<T> {
     #[inline]
     pub(super) fn push_back(&mut self, item: T) {
         self.len += 1;
-        if let Some(last) = self.chunks.back_mut()
-            && last.len() < Self::CHUNK
-        {
-            last.push_back(item);
-            return;
+        if self.tail.len() == self.tail.capacity() {
+            self.begin_tail();
         }
-        self.push_chunk_with(item);
+        self.tail.push_back(item);
     }
 
     #[cold]
-    fn push_chunk_with(&mut self, item: T) {
-        let mut chunk = self.empty_chunk();
-        chunk.push_back(item);
-        self.chunks.push_back(chunk);
+    fn begin_tail(&mut self) {
+        let chunk = self.empty_chunk();
+        let full = std::mem::replace(&mut self.tail, chunk);
+        self.push_chunk(full);
     }
 
     pub(super) fn push_front(&mut self, item: T) {
         self.len += 1;
-        if let Some(first) = self.chunks.front_mut()
-            && first.len() < Self::CHUNK
-        {
-            first.push_front(item);
-            return;
+        if self.head.len() == self.head.capacity() {
+            let chunk = self.empty_chunk();
+            let full = std::mem::replace(&mut self.head, chunk);
+            if !full.is_empty() {
+                self.middle.push_front(full);
+            }
         }
-        let mut chunk = self.empty_chunk();
-        chunk.push_front(item);
-        self.chunks.push_front(chunk);
+        self.head.push_front(item);
     }
 
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<T> {
-        let first = self.chunks.front_mut()?;
-        let item = first.pop_front();
-        self.len -= 1;
-        if first.is_empty() {
-            self.drop_first_chunk();
+        if self.head.is_empty() {
+            self.begin_head()?;
         }
-        item
+        self.len -= 1;
+        self.head.pop_front()
     }
 
+    /// Makes the next chunk the head. `None` if there is no item at all.
     #[cold]
-    fn drop_first_chunk(&mut self) {
-        if let Some(chunk) = self.chunks.pop_front()
-            && self.spare.len() < SPARE
-        {
-            self.spare.push(chunk);
+    fn begin_head(&mut self) -> Option<()> {
+        if self.len == 0 {
+            return None;
         }
+        match self.middle.pop_front() {
+            Some(next) => {
+                let emptied = std::mem::replace(&mut self.head, next);
+                self.keep_spare(emptied);
+            }
+            None => std::mem::swap(&mut self.head, &mut self.tail),
+        }
+        Some(())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flatten()
+        self.head.iter().chain(self.middle.iter().flatten()).chain(&self.tail)
     }
 
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        for chunk in &mut self.chunks {
+        for chunk in [&mut self.head].into_iter().chain(&mut self.middle).chain([&mut self.tail]) {
             chunk.retain(&mut keep);
         }
-        self.chunks.retain(|chunk| !chunk.is_empty());
-        self.len = self.chunks.iter().map(VecDeque::len).sum();
+        self.middle.retain(|chunk| !chunk.is_empty());
+        let between: usize = self.middle.iter().map(VecDeque::len).sum();
+        self.len = self.head.len() + between + self.tail.len();
     }
 
     /// Moves everything in `other` behind what is here. Emptied chunks go the other way.
     pub(super) fn take_over(&mut self, other: &mut Self) {
-        self.len += std::mem::take(&mut other.len);
-        if self.chunks.is_empty() {
-            std::mem::swap(&mut self.chunks, &mut other.chunks);
-        } else {
-            self.chunks.append(&mut other.chunks);
+        if self.len == 0 {
+            // Nothing is in order here, so whole ends change sides.
+            std::mem::swap(&mut self.head, &mut other.head);
+            std::mem::swap(&mut self.middle, &mut other.middle);
+            std::mem::swap(&mut self.tail, &mut other.tail);
+        } else if other.len > 0 {
+            let tail = std::mem::replace(&mut self.tail, std::mem::take(&mut other.tail));
+            self.push_chunk(tail);
+            self.push_chunk(std::mem::take(&mut other.head));
+            self.middle.append(&mut other.middle);
         }
+        self.len += std::mem::take(&mut other.len);
         if other.spare.len() < self.spare.len() {
             std::mem::swap(&mut self.spare, &mut other.spare);
         }
@@ -123,7 +141,22 @@ impl<T> Line<T> {
 
     /// Takes out everything, in order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        std::mem::take(self).chunks.into_iter().flatten()
+        let Self { head, middle, tail, .. } = std::mem::take(self);
+        head.into_iter().chain(middle.into_iter().flatten()).chain(tail)
+    }
+
+    fn push_chunk(&mut self, chunk: VecDeque<T>) {
+        if chunk.is_empty() {
+            self.keep_spare(chunk);
+        } else {
+            self.middle.push_back(chunk);
+        }
+    }
+
+    fn keep_spare(&mut self, chunk: VecDeque<T>) {
+        if chunk.capacity() > 0 && self.spare.len() < SPARE {
+            self.spare.push(chunk);
+        }
     }
 
     fn empty_chunk(&mut self) -> VecDeque<T> {
@@ -175,9 +208,9 @@ mod tests {
     fn k04_an_emptied_line_keeps_less_than_a_tenth_of_its_memory() {
         let mut line = Line::default();
         (0..1_000_000_u64).for_each(|n| line.push_back([n; 4]));
-        let peak = line.chunks.len();
+        let peak = line.middle.len();
         while line.pop_front().is_some() {}
-        assert_eq!((line.chunks.len(), line.spare.len()), (0, SPARE));
+        assert_eq!((line.middle.len(), line.spare.len()), (0, SPARE));
         assert!(SPARE * 10 < peak, "{peak} chunks at the peak");
     }
 }

@@ -3,7 +3,9 @@
 //! `cargo test -p controller-events --features model --lib model`
 
 use super::*;
+use crate::put::ClearScope;
 use crate::wake::Wake;
+use loom::sync::Mutex;
 use loom::thread;
 use std::collections::VecDeque;
 

@@ -105,9 +105,9 @@ impl<E> Store<E> {
             self.line.push_back(Slot::Plain(queued));
             return None;
         }
-        let (key, replaced) =
-            self.keep(Kept { queued, place: Place::Line, at: deadline, tag, epoch, chain: None })?;
-        if let Some(deadline) = deadline {
+        let at = deadline.unwrap_or(Tick::MAX);
+        let (key, replaced) = self.keep(Kept { queued, place: Place::Line { epoch }, at, tag })?;
+        if let Some(deadline) = deadline.filter(|deadline| *deadline != Tick::MAX) {
             self.deadlines.insert(deadline, key);
         }
         self.line.push_back(Slot::Kept(key));
@@ -122,7 +122,7 @@ impl<E> Store<E> {
         tag: Option<Tag>,
         chain: Option<u64>,
     ) -> Option<Queued<E>> {
-        let kept = Kept { queued, place: Place::Timer, at: Some(at), tag, epoch: None, chain };
+        let kept = Kept { queued, place: Place::Timer { chain }, at, tag };
         let (key, replaced) = self.keep(kept)?;
         self.timers.insert(at, key);
         replaced
@@ -141,7 +141,7 @@ impl<E> Store<E> {
 
     /// The moment of the event under a tag: when it is due, or its latest start.
     pub(super) fn deadline_of(&self, tag: &Tag) -> Option<Tick> {
-        self.tagged(tag).and_then(|(_, kept)| kept.at)
+        self.tagged(tag).and_then(|(_, kept)| kept.moment())
     }
 
     pub(super) fn is_tagged(&self, tag: &Tag) -> bool {
@@ -158,7 +158,7 @@ impl<E> Store<E> {
 
     /// Whether the event under a tag is a tick of a chain.
     pub(super) fn is_tick_of(&self, tag: &Tag, chain: u64) -> bool {
-        self.tagged(tag).is_some_and(|(_, kept)| kept.chain == Some(chain))
+        self.tagged(tag).is_some_and(|(_, kept)| kept.place == Place::Timer { chain: Some(chain) })
     }
 
     /// The first event in line, if there are only plain ones.
@@ -191,12 +191,17 @@ impl<E> Store<E> {
                     None => self.vacant -= 1,
                     Some(entry) => {
                         self.forget_tag(key, &entry);
-                        if entry.at.is_some() {
+                        let deadline = entry.moment();
+                        if deadline.is_some() {
                             let Self { deadlines, kept, .. } = self;
                             deadlines.forget(|key| kept.is_live(key));
                         }
-                        let Kept { queued, at: deadline, epoch, .. } = entry;
-                        return Some(Selected::RunKept(Ready { queued, deadline, epoch, chain: None }));
+                        let epoch = match entry.place {
+                            Place::Line { epoch } => epoch,
+                            Place::Timer { .. } => None,
+                        };
+                        let ready = Ready { queued: entry.queued, deadline, epoch, chain: None };
+                        return Some(Selected::RunKept(ready));
                     }
                 },
             }
@@ -226,7 +231,11 @@ impl<E> Store<E> {
         let kept = self.kept.remove(key)?;
         self.burst = self.burst.saturating_add(1);
         self.forget_tag(key, &kept);
-        Some(Ready { queued: kept.queued, deadline: None, epoch: None, chain: kept.chain })
+        let chain = match kept.place {
+            Place::Timer { chain } => chain,
+            Place::Line { .. } => None,
+        };
+        Some(Ready { queued: kept.queued, deadline: None, epoch: None, chain })
     }
 
     /// Takes out what a barrier clears: the line in order, then the scheduled events by their time.
@@ -263,9 +272,9 @@ impl<E> Store<E> {
 
     /// The scheduled events whose moment is wanted, by moment and then by age.
     fn timer_keys(&self, wanted: impl Fn(Tick) -> bool) -> Vec<Key> {
-        let timers = self.kept.keys().filter(|(_, kept)| kept.place == Place::Timer);
+        let timers = self.kept.keys().filter(|(_, kept)| kept.is_scheduled());
         let mut keys: Vec<(Tick, Key)> =
-            timers.filter_map(|(key, kept)| Some((kept.at?, key))).filter(|(at, _)| wanted(*at)).collect();
+            timers.map(|(key, kept)| (kept.at, key)).filter(|(at, _)| wanted(*at)).collect();
         keys.sort_unstable();
         keys.into_iter().map(|(_, key)| key).collect()
     }
@@ -306,11 +315,11 @@ impl<E> Store<E> {
     /// An event was cancelled or replaced: its keys elsewhere have become stale.
     fn left_early(&mut self, left: &Kept<E>) {
         let Self { deadlines, timers, kept, .. } = self;
-        if left.place == Place::Timer {
+        if left.is_scheduled() {
             timers.forget(|key| kept.is_live(key));
             return;
         }
-        if left.at.is_some() {
+        if left.moment().is_some() {
             deadlines.forget(|key| kept.is_live(key));
         }
         self.left_the_line();
