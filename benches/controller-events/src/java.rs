@@ -41,11 +41,21 @@ impl Java {
                 java.peers.push(peer);
             }
         }
-        if java.peers.is_empty() { Err(format!("no Java peer runs with the class path {}", java.class_path)) } else { Ok(java) }
+        if java.peers.is_empty() {
+            Err(format!("no Java peer runs with the class path {}", java.class_path))
+        } else {
+            Ok(java)
+        }
     }
 
     /// Events a second.
-    pub(crate) fn throughput(&self, peer: Peer, load: &str, producers: u64, events: u64) -> Result<f64, String> {
+    pub(crate) fn throughput(
+        &self,
+        peer: Peer,
+        load: &str,
+        producers: u64,
+        events: u64,
+    ) -> Result<f64, String> {
         number(&self.run(peer, &[load, &producers.to_string(), &events.to_string()])?, "events_per_s")
     }
 

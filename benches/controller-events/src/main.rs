@@ -52,7 +52,8 @@ fn args() -> Result<Args, String> {
 fn main() -> Result<(), String> {
     let args = args()?;
     let wanted = |what: &str| args.only.as_deref().is_none_or(|only| only == what);
-    let named = |name: &str| args.peer.as_deref().is_none_or(|peers| peers.split(',').any(|peer| peer == name));
+    let named =
+        |name: &str| args.peer.as_deref().is_none_or(|peers| peers.split(',').any(|peer| peer == name));
     let kinds = || Kind::ALL.into_iter().filter(|kind| named(kind.name()));
     let java = args.java.clone().map(Java::at).transpose()?;
     let java_peers = || {

@@ -21,8 +21,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Ours, Self::OursWithTickets, Self::Std, Self::Crossbeam, Self::Tokio, Self::Kameo, Self::Ractor];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Ours,
+        Self::OursWithTickets,
+        Self::Std,
+        Self::Crossbeam,
+        Self::Tokio,
+        Self::Kameo,
+        Self::Ractor,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -37,8 +37,7 @@ impl Rows {
                 Unit::EventsPerSecond => "events/s",
                 Unit::Nanos => "ns",
             };
-            let (least, most) =
-                values.iter().fold((f64::MAX, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
+            let (least, most) = values.iter().fold((f64::MAX, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
             println!(
                 "{{\"bench\":\"controller-events/{bench}\",\"peer\":\"{peer}\",\"value\":{value:.1},\"unit\":\"{unit}\",\
                  \"min\":{least:.1},\"max\":{most:.1},\"runs\":{},\"ratio\":{ratio:.2}}}",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use controller_events::{
-    ClearScope, Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, MonotonicClock, NotRun, Processor, Tag,
-    When,
+    ClearScope, Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, MonotonicClock, NotRun,
+    Processor, Tag, When,
 };
 use runtime_core::Tick;
 
@@ -85,7 +85,9 @@ fn one(handle: &Handle<Tock>, size: u64, spread: u64, tickets: bool) -> [f64; 3]
     let shuffled = |n: u64| u128::from(n.wrapping_mul(0x9e37_79b1) % size);
     let at = |key: u128, more: u64| {
         let key = u64::try_from(key).expect("small");
-        When::At(hour + Duration::from_nanos(key * spread + more) - Duration::from_nanos(Tick::ZERO.as_nanos()))
+        When::At(
+            hour + Duration::from_nanos(key * spread + more) - Duration::from_nanos(Tick::ZERO.as_nanos()),
+        )
     };
     let each = |step: &dyn Fn(u128)| {
         let begun = Instant::now();

@@ -75,7 +75,9 @@ fn class_path(folders: &[PathBuf], classes: &Path) -> anyhow::Result<String> {
     }
     let path = places.join(":");
     let compile = |sources: &[PathBuf]| {
-        succeed(Command::new("javac").args(["-cp", &path, "-d"]).arg(classes).args(sources).stderr(Stdio::null()))
+        succeed(
+            Command::new("javac").args(["-cp", &path, "-d"]).arg(classes).args(sources).stderr(Stdio::null()),
+        )
     };
     if !sources.is_empty() {
         compile(&sources)?;
