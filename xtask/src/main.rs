@@ -6,6 +6,7 @@ mod bench;
 mod cluster;
 mod codegen;
 mod demo;
+mod memory;
 mod outside;
 mod programs;
 mod step;

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use crate::memory;
 use crate::outside;
 use crate::step::{Steps, succeed};
 use crate::tidy;
@@ -13,6 +14,9 @@ pub(crate) struct Args {
     /// Also the tests marked `#[ignore]`: minutes, real processes, real time
     #[arg(long)]
     slow: bool,
+    /// Also the event queue's tests under valgrind, where that is installed: minutes
+    #[arg(long)]
+    memory: bool,
 }
 
 /// Runs the steps, cheap ones first; the first failure ends it.
@@ -33,6 +37,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for (package, tests) in [("controller-events", "model"), ("asyncio", "driven::model")] {
         let model = ["test", "--package", package, "--features", "model", "--lib", tests];
         steps.run(&format!("model tests of {package}"), || succeed(cargo().args(model)))?;
+    }
+    if args.memory {
+        if memory::is_there() {
+            steps.run("memory", memory::run)?;
+        } else {
+            steps.skip("memory", "installing valgrind makes it run");
+        }
     }
     steps.run("outside packages", outside::run)?;
     if args.slow {
