@@ -1,10 +1,13 @@
 //! What a handler can reach besides its own state.
 
+use crate::commit_queue::OutOfOrder;
+use crate::commits;
 use crate::event::{Event, NotRun};
 use crate::event_loop::Confined;
 use crate::handle::Handle;
 use crate::periodic::RETRY;
 use crate::put::{PutError, PutOptions};
+use crate::reply::Reply;
 use crate::tag::Tag;
 use crate::ticket::Ticket;
 use runtime_core::{Clock, Epoch, Tick};
@@ -56,12 +59,14 @@ impl<E: Event> Cx<'_, E> {
     }
 
     /// From the next event on, events put for another epoch are not run. Another epoch than the present one also ends
-    /// every [`periodic`](Self::periodic) chain: what comes back was asked for in the old one.
+    /// every [`periodic`](Self::periodic) chain and abandons what waits for a [commit](Self::complete_at): that was asked for
+    /// in the old one.
     pub fn set_epoch(&mut self, epoch: Epoch) {
         if epoch == self.confined.epoch {
             return;
         }
         self.confined.epoch = epoch;
+        self.abandon_uncommitted();
         for (chain, tag) in self.confined.periodics.end_all() {
             if let Some(tick) = self.handle.0.queue.cancel_tick(&tag, chain) {
                 self.handle.0.reject(tick, NotRun::Cancelled);
@@ -119,6 +124,45 @@ impl<E: Event> Cx<'_, E> {
     /// write events; here it is a series of its own).
     pub fn committed(&self, started: Tick) {
         self.handle.0.metrics.committed(self.handle.0.clock.now().since(started));
+    }
+
+    /// Answers with `value` when [`commit_up_to`](Self::commit_up_to) reaches `offset`: for a handler that has written at
+    /// that offset of a log, so that many writes are under way though there is one thread.
+    ///
+    /// # Errors
+    /// Reply and value come back if something waits for a higher offset: offsets never fall.
+    pub fn complete_at<T: Send + 'static>(
+        &mut self,
+        offset: u64,
+        reply: Reply<T>,
+        value: T,
+    ) -> Result<(), OutOfOrder<(Reply<T>, T)>> {
+        commits::add(&mut self.confined.commits, self.now, offset, reply, value)
+    }
+
+    /// As [`complete_at`](Self::complete_at), for a handler that wrote nothing but has seen what is not committed yet:
+    /// waits for all that was written before, and answers at once if nothing waits.
+    pub fn complete_behind_all<T: Send + 'static>(&mut self, reply: Reply<T>, value: T) {
+        commits::add_behind_all(&mut self.confined.commits, self.now, reply, value);
+    }
+
+    /// Answers everything that waits for an offset up to this one, by offset and then by age, and records the time since
+    /// each was begun. Returns how many were answered.
+    pub fn commit_up_to(&mut self, offset: u64) -> usize {
+        let metrics = &self.handle.0.metrics;
+        let now = self.handle.0.clock.now();
+        let told = self.confined.commits.complete_up_to(offset, |_, uncommitted| {
+            metrics.committed(now.since(uncommitted.started));
+            (uncommitted.answer)();
+        });
+        (0..told.panics).for_each(|_| metrics.callback_panics.increment());
+        told.items
+    }
+
+    /// Answers everything that waits for a commit with [`Abandoned`](crate::Abandoned), because there will be none:
+    /// leadership is lost. Returns how many.
+    pub fn abandon_uncommitted(&mut self) -> usize {
+        self.confined.commits.fail_all(|_, uncommitted| drop(uncommitted)).items
     }
 
     /// Ends the loop after this event: the same as [`Handle::begin_close`].

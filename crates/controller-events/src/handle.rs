@@ -189,9 +189,10 @@ impl<E: Event> Handle<E> {
     }
 
     /// Ends the loop after what waits: nothing more is accepted, the events in line and those already due still run, the
-    /// rest is told `NotRun(ShuttingDown)` on this thread. A second call changes nothing.
+    /// rest is told `NotRun(ShuttingDown)` on this thread. A second call changes nothing. See
+    /// [`LoopOptions::reject_deadlined_on_drain`](crate::LoopOptions::reject_deadlined_on_drain).
     pub fn begin_drain(&self) {
-        let rejected = self.0.queue.begin_drain(self.0.clock.now());
+        let rejected = self.0.queue.begin_drain(self.0.clock.now(), self.0.reject_deadlined_on_drain);
         self.0.reject_and_release(rejected);
     }
 

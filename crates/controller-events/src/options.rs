@@ -28,6 +28,9 @@ pub struct LoopOptions {
     /// How many due scheduled events may run in a row while others wait in line. `u32::MAX` is Kafka's order, in which
     /// an event that schedules itself for now starves the line. Default 16.
     pub timer_burst: u32,
+    /// Whether a drain also takes out the events in line whose latest start has not come, and tells them
+    /// `NotRun(ShuttingDown)`, as Kafka's does. Default: they run.
+    pub reject_deadlined_on_drain: bool,
     /// What at least happens when a handler panics; `on_fault` may ask for more. Going on ([`FaultAction::Continue`])
     /// with what may be half changed must be chosen. In a program built with `panic = "abort"` no panic is caught and
     /// this is void. Default [`FaultAction::Failover`].
@@ -58,6 +61,7 @@ impl LoopOptions {
             low_watermark: None,
             timer_capacity: None,
             timer_burst: 16,
+            reject_deadlined_on_drain: false,
             panic_policy: FaultAction::Failover,
             slow_event: Duration::from_secs(2),
             slow_window: Duration::from_secs(60),

@@ -30,6 +30,7 @@ pub(crate) struct Shared<E: Event> {
     pub(crate) room: Arc<Room>,
     /// Whether the line has a capacity at all.
     pub(crate) is_bounded: bool,
+    pub(crate) reject_deadlined_on_drain: bool,
     pub(crate) spawner: Spawner,
     /// Whether waits are limited in real time; a mocked clock calls instead.
     pub(crate) real_time: bool,
@@ -56,6 +57,7 @@ impl<E: Event> Shared<E> {
             metrics: Apart(Metrics::new::<E::State>(options, options.clock.now())),
             wake,
             room,
+            reject_deadlined_on_drain: options.reject_deadlined_on_drain,
             is_bounded: options.capacity.is_some() || options.low_watermark.is_some(),
             spawner: Arc::clone(&options.spawner),
             real_time: options.mock.is_none(),

@@ -7,6 +7,7 @@
 //! The time is read once an event: where one ends the next one starts. Before something is decided by it (an event with
 //! a deadline, nothing to do) it is read again.
 
+use crate::commits::Commits;
 use crate::event::{Event, EventState, NotRun};
 use crate::handle::Handle;
 use crate::options::{HaltHook, LoopOptions};
@@ -83,6 +84,7 @@ pub(super) trait Hooks {
 pub(crate) struct Confined<E: Event> {
     pub(crate) epoch: Epoch,
     pub(crate) periodics: Periodics<E>,
+    pub(crate) commits: Commits,
 }
 
 /// The loop without its processor.
@@ -106,7 +108,11 @@ impl<E: Event> Core<E> {
         Self {
             handle: Handle(Shared::new(&options)),
             name: options.name,
-            confined: Confined { epoch: Epoch::UNKNOWN, periodics: Periodics::default() },
+            confined: Confined {
+                epoch: Epoch::UNKNOWN,
+                periodics: Periodics::default(),
+                commits: Commits::new(),
+            },
             panic_policy: options.panic_policy,
             on_halt: options.on_halt,
             real_time: options.mock.is_none(),
@@ -244,6 +250,8 @@ impl<E: Event> Core<E> {
 
     pub(super) fn end(&mut self, why: StopReason, hooks: &mut impl Hooks) -> Turn {
         self.guard(|| hooks.on_stop(why));
+        // Nobody is left to commit: who waits for that hears so.
+        self.confined.commits.fail_all(|_, uncommitted| drop(uncommitted));
         self.stopped = Some(why);
         self.shared().ended.raise(ENDED);
         Turn::Stopped(why)

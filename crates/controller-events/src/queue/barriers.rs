@@ -42,9 +42,9 @@ impl<E> Queue<E> {
         self.lock_guarded().clears -= 1;
     }
 
-    /// Accepts nothing more, and takes out what would only be due later. To be followed by
-    /// [`end_clear`](Self::end_clear).
-    pub(crate) fn begin_drain(&self, now: Tick) -> Vec<Rejected<E>> {
+    /// Accepts nothing more, and takes out what would only be due later; what is `deadlined` too, if so wanted. To be
+    /// followed by [`end_clear`](Self::end_clear).
+    pub(crate) fn begin_drain(&self, now: Tick, deadlined: bool) -> Vec<Rejected<E>> {
         let mut guarded = self.lock_guarded();
         guarded.clears += 1;
         if guarded.phase != Phase::Open {
@@ -52,7 +52,7 @@ impl<E> Queue<E> {
         }
         guarded.phase = Phase::Draining;
         self.lock_inbox().phase = Phase::Draining;
-        let rejected = guarded.store.clear_not_due(now);
+        let rejected = guarded.store.clear_for_drain(now, deadlined);
         self.note_store(&mut guarded);
         rejected
     }

@@ -141,7 +141,7 @@ fn a_drain_runs_what_was_accepted() {
             let queue = Arc::clone(&queue);
             thread::spawn(move || put(&queue, 1))
         };
-        assert!(queue.begin_drain(Tick::ZERO).is_empty());
+        assert!(queue.begin_drain(Tick::ZERO, false).is_empty());
         queue.end_clear();
         let mut ran = drain(&queue);
         let accepted = producer.join().unwrap();

@@ -251,7 +251,7 @@ impl<E> Store<E> {
         self.vacant = 0;
         self.deadlines.clear();
         if scope == ClearScope::All {
-            let timers = self.timer_keys(|_| true);
+            let timers = self.keys_by_moment(Kept::is_scheduled);
             cleared.extend(timers.into_iter().filter_map(|key| Some((self.unkeep(key)?, timers_because))));
             self.timers.clear();
             self.tags.clear();
@@ -259,22 +259,27 @@ impl<E> Store<E> {
         cleared
     }
 
-    /// Takes out the scheduled events that are not due.
-    pub(super) fn clear_not_due(&mut self, now: Tick) -> Vec<Rejected<E>> {
+    /// Takes out the scheduled events that are not due, and with `deadlined` the events in line whose latest start has
+    /// not come.
+    pub(super) fn clear_for_drain(&mut self, now: Tick, deadlined: bool) -> Vec<Rejected<E>> {
         let mut cleared = Vec::new();
-        for key in self.timer_keys(|at| at > now) {
-            cleared.extend(self.unkeep(key).map(|queued| (queued, NotRun::ShuttingDown)));
-            let Self { timers, kept, .. } = self;
-            timers.forget(|key| kept.is_live(key));
+        let is_out = |kept: &Kept<E>| {
+            (deadlined || kept.is_scheduled()) && kept.moment().is_some_and(|moment| moment > now)
+        };
+        for key in self.keys_by_moment(is_out) {
+            if let Some(kept) = self.kept.remove(key) {
+                self.forget_tag(key, &kept);
+                self.left_early(&kept);
+                cleared.push((kept.queued, NotRun::ShuttingDown));
+            }
         }
         cleared
     }
 
-    /// The scheduled events whose moment is wanted, by moment and then by age.
-    fn timer_keys(&self, wanted: impl Fn(Tick) -> bool) -> Vec<Key> {
-        let timers = self.kept.keys().filter(|(_, kept)| kept.is_scheduled());
-        let mut keys: Vec<(Tick, Key)> =
-            timers.map(|(key, kept)| (kept.at, key)).filter(|(at, _)| wanted(*at)).collect();
+    /// Those of the kept events that are wanted, by moment and then by age.
+    fn keys_by_moment(&self, wanted: impl Fn(&Kept<E>) -> bool) -> Vec<Key> {
+        let those = self.kept.keys().filter(|(_, kept)| wanted(kept));
+        let mut keys: Vec<(Tick, Key)> = those.map(|(key, kept)| (kept.at, key)).collect();
         keys.sort_unstable();
         keys.into_iter().map(|(_, key)| key).collect()
     }

@@ -138,3 +138,42 @@ fn a_dropped_loop_tells_what_waits_and_refuses_what_follows() {
     assert_eq!(a.outcome(), Some(Outcome::NotRun(NotRun::Preempted)));
     assert!(handle.put(x).is_err() && handle.has_ended());
 }
+
+#[test]
+fn s7_11_a_drain_as_kafkas_gives_up_what_still_has_time() {
+    let mut bench = Bench::with(|options| options.reject_deadlined_on_drain = true, |_| {});
+    bench.put("plain");
+    bench.handle.put_with(bench.ev("in time"), until(ms(2))).unwrap();
+    bench.handle.put_with(bench.ev("too late"), until(ms(1))).unwrap();
+    bench.handle.put_with(bench.ev("tagged"), tagged("t")).unwrap();
+    bench.clock.advance(Duration::from_millis(1));
+    bench.handle.begin_drain();
+    bench.run();
+    bench.log.is(&[
+        "not_run in time ShuttingDown",
+        "not_run too late TimedOut",
+        "run plain",
+        "run tagged",
+        "stop Drained",
+    ]);
+    bench.is_conserved();
+}
+
+#[test]
+fn a_loop_that_died_gives_every_event_back() {
+    let mut bench = Bench::with(|_| {}, |recorder| recorder.on_fault = Some(Box::new(|_| FaultAction::Stop)));
+    let fatal = bench.ev("fatal").runs(|_| Err(Fault::new("fatal")));
+    bench.handle.put(fatal).unwrap();
+    bench.run();
+    let name = |refused: PutError<Ev>| match refused {
+        PutError::Dead(event) => event.name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(name(bench.handle.put(bench.ev("put")).unwrap_err()), "put");
+    assert_eq!(name(bench.handle.put_with(bench.ev("with"), tagged("t")).unwrap_err()), "with");
+    assert_eq!(name(bench.handle.prepend(bench.ev("first")).unwrap_err()), "first");
+    assert_eq!(name(bench.handle.clear_and_put(bench.ev("all"), ClearScope::All).unwrap_err()), "all");
+    assert_eq!(name(bench.handle.schedule(None, When::At(ms(1)), bench.ev("later")).unwrap_err()), "later");
+    assert_eq!(bench.handle.stats().rejected_closed, 5);
+    bench.is_conserved();
+}

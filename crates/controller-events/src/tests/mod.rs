@@ -6,6 +6,7 @@
 mod barrier;
 mod capacity;
 mod closing;
+mod commits;
 mod conservation;
 mod controller_layer;
 mod driven_as_future;
@@ -16,6 +17,7 @@ mod on_a_thread;
 mod order;
 mod periodic;
 mod spawned;
+mod speed;
 mod stress;
 mod timers;
 mod waiting;
