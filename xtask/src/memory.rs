@@ -37,7 +37,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let output = cargo().args(build).stderr(Stdio::inherit()).output().context("cargo test --no-run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let Some(tests) = lines.filter_map(|line| Some(line.get("executable")?.as_str()?.to_owned())).last()
+    let Some(tests) = lines.filter_map(|line| Some(line.get("executable")?.as_str()?.to_owned())).next_back()
     else {
         bail!("cargo has built no tests of controller-events");
     };
@@ -45,9 +45,6 @@ pub(crate) fn run() -> anyhow::Result<()> {
     valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
     // One thread at a time goes on under the checker; without this a thread that looks for news keeps its turn.
     valgrind.args(["--fair-sched=try", "--show-leak-kinds=definite"]).arg(tests).args(TESTS);
-    NOT.iter().for_each(|name| {
-        valgrind.args(["--skip", name]);
-    });
-    // Few cases a property: each is fifty times slower.
-    succeed(valgrind.env("PROPTEST_CASES", "20").env("RUST_BACKTRACE", "0"))
+    valgrind.args(NOT.iter().flat_map(|name| ["--skip", name]));
+    succeed(&mut valgrind)
 }
