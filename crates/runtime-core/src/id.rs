@@ -6,6 +6,10 @@
 //!
 //! Nothing here draws randomness: whoever makes an id passes the bytes in, so that a simulation can seed them.
 
+mod resource;
+
+pub use resource::ResourceId;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -136,40 +140,6 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The name of a process in the cluster: `[A-Za-z0-9._-]+`, at most 255 bytes. It may be taken again by a successor.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ResourceId(std::sync::Arc<str>);
-
-impl ResourceId {
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for ResourceId {
-    type Err = ParseIdError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        if text.is_empty() || text.len() > 255 || !text.bytes().all(allowed) {
-            return Err(ParseIdError::new(
-                "resource id",
-                "1 to 255 of the characters A-Z a-z 0-9 . _ -",
-                text,
-            ));
-        }
-        Ok(Self(text.into()))
-    }
-}
-
-impl fmt::Display for ResourceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// A slot of a task executor, counted from 0 (Flink: `SlotID`).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SlotId {
@@ -235,13 +205,5 @@ mod tests {
             assert!(text.parse::<JobId>().is_err(), "{text}");
         }
         assert!(JobId::try_from([0_u8; 15].as_slice()).is_err());
-    }
-
-    #[test]
-    fn a_resource_id_has_only_the_characters_that_a_file_name_may_have() {
-        assert!("host-1.example_6123".parse::<ResourceId>().is_ok());
-        for text in ["", "a b", "a/b", "ä", &"x".repeat(256)] {
-            assert!(text.parse::<ResourceId>().is_err(), "{text}");
-        }
     }
 }
