@@ -38,12 +38,9 @@ impl<T> Slab<T> {
         Some(entry)
     }
 
+    #[inline]
     pub(crate) fn get(&self, place: usize) -> Option<&T> {
         self.entries.get(place)?.as_ref()
-    }
-
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        self.entries.get_mut(place)?.as_mut()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> + '_ {

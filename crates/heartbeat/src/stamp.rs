@@ -21,6 +21,8 @@ const CHUNK: usize = 64;
 const UNKNOWN: u32 = u32::MAX;
 /// More than an hour fits, and no timeout is that long.
 const GAP_SHIFT: u32 = 10;
+/// The bit of `life` beside the generation.
+const CLOSELY: u32 = 1;
 
 /// One target's stamp. Aligned so that none lies across two cache lines.
 #[derive(Debug)]
@@ -34,8 +36,8 @@ pub(crate) struct Stamp {
     gap: AtomicU32,
     /// Heartbeats so far; 0 also means that none has come. Saturates.
     beats: AtomicU32,
-    /// Which of the targets that had this place it is.
-    generation: AtomicU32,
+    /// Which of the targets that had this place it is, and below it a bit: what [`Self::is_watched_closely`] says.
+    life: AtomicU32,
     /// How old the turn of the peer's loop was, by the last frame; in milliseconds.
     loop_age: AtomicU32,
     /// Heartbeats that the owner has taken note of. Only the owner's.
@@ -49,22 +51,33 @@ impl Stamp {
             sequence: AtomicU32::new(0),
             gap: AtomicU32::new(0),
             beats: AtomicU32::new(0),
-            generation: AtomicU32::new(0),
+            life: AtomicU32::new(0),
             loop_age: AtomicU32::new(UNKNOWN),
             counted: AtomicU32::new(0),
         }
     }
 
     /// Gives the place to another target, or to none: whatever has a handle of the old one stamps no more.
-    pub(crate) fn renew(&self, now: Tick) -> u32 {
-        let generation = self.generation.load(Relaxed).wrapping_add(1);
-        self.generation.store(generation, Relaxed);
+    pub(crate) fn renew(&self, now: Tick) {
+        self.life.store((self.life.load(Relaxed) | CLOSELY).wrapping_add(1), Relaxed);
         self.last_seen.store(now.as_nanos(), Relaxed);
         self.sequence.store(0, Relaxed);
         self.beats.store(0, Relaxed);
         self.counted.store(0, Relaxed);
         self.loop_age.store(UNKNOWN, Relaxed);
-        generation
+    }
+
+    /// Whether a heartbeat of this target is more than a stamp to its owner: it is a suspect, or was judged. It stands here
+    /// because a heartbeat reads this line anyway, and not the one where it is known which of the two.
+    #[inline]
+    pub(crate) fn is_watched_closely(&self) -> bool {
+        self.life.load(Relaxed) & CLOSELY != 0
+    }
+
+    /// Only the owner's.
+    pub(crate) fn watch_closely(&self, closely: bool) {
+        let life = self.life.load(Relaxed);
+        self.life.store(if closely { life | CLOSELY } else { life & !CLOSELY }, Relaxed);
     }
 
     #[inline]
@@ -102,7 +115,7 @@ impl Stamp {
     }
 
     pub(crate) fn generation(&self) -> u32 {
-        self.generation.load(Relaxed)
+        self.life.load(Relaxed) >> 1
     }
 
     /// How long the peer's loop had not turned when it last said so.

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use heartbeat::{Effect, HeartbeatManager, HeartbeatManagerSender, HeartbeatOptions, HeartbeatServices};
-use runtime_core::{EpochMillis, Tick};
+use runtime_core::{EpochMillis, ResourceId, Tick};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ const SIMULATED: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(10);
 const INTERVAL: Duration = Duration::from_secs(10);
 
-pub(crate) fn names(targets: usize) -> Vec<Box<str>> {
-    (0..targets).map(|n| format!("worker-{n:06}").into()).collect()
+pub(crate) fn names(targets: usize) -> Vec<ResourceId> {
+    (0..targets).map(|n| format!("worker-{n:06}").parse().unwrap()).collect()
 }
 
 pub(crate) fn shuffled(targets: usize) -> Vec<usize> {
@@ -39,24 +39,23 @@ fn services(timeout: Duration) -> HeartbeatServices {
 
 /// A manager and the names that it is to watch.
 pub(crate) struct Ours {
-    manager: HeartbeatManager<Box<str>, u64>,
-    names: Vec<Box<str>>,
+    manager: HeartbeatManager<ResourceId, u64>,
+    names: Vec<ResourceId>,
 }
 
 impl Ours {
-    pub(crate) fn watching(names: Vec<Box<str>>) -> Self {
+    pub(crate) fn watching(names: Vec<ResourceId>) -> Self {
         Self { manager: services(Duration::from_secs(50)).create_heartbeat_manager("worker"), names }
     }
 
     pub(crate) fn watch_all(&mut self) {
-        for name in &mut self.names {
-            // The names themselves were there before and do not count.
-            self.manager.monitor_target(std::mem::take(name), 1, Tick::ZERO);
+        for name in &self.names {
+            self.manager.monitor_target(name.clone(), 1, Tick::ZERO);
         }
     }
 }
 
-fn watching(names: &[Box<str>]) -> HeartbeatManager<Box<str>, u64> {
+fn watching(names: &[ResourceId]) -> HeartbeatManager<ResourceId, u64> {
     let mut ours = Ours::watching(names.to_vec());
     ours.watch_all();
     ours.manager
@@ -64,9 +63,9 @@ fn watching(names: &[Box<str>]) -> HeartbeatManager<Box<str>, u64> {
 
 /// Nanoseconds per heartbeat of a sender that has said its name. The names lie in the order in which they come, as they
 /// do when they are read from a connection.
-pub(crate) fn receive_by_id(names: &[Box<str>], order: &[usize]) -> f64 {
+pub(crate) fn receive_by_id(names: &[ResourceId], order: &[usize]) -> f64 {
     let mut manager = watching(names);
-    let coming: Vec<Box<str>> = order.iter().map(|&i| names[i].clone()).collect();
+    let coming: Vec<ResourceId> = order.iter().map(|&i| names[i].clone()).collect();
     let rounds = (BEATS / names.len()).max(1) as u64;
     let begin = Instant::now();
     for round in 1..=rounds {
@@ -79,7 +78,7 @@ pub(crate) fn receive_by_id(names: &[Box<str>], order: &[usize]) -> f64 {
 }
 
 /// The same where the connection keeps the handle of its peer.
-pub(crate) fn receive_by_handle(names: &[Box<str>], order: &[usize]) -> f64 {
+pub(crate) fn receive_by_handle(names: &[ResourceId], order: &[usize]) -> f64 {
     let manager = watching(names);
     let coming: Vec<_> = order.iter().map(|&i| manager.handle(&names[i]).unwrap()).collect();
     let rounds = (BEATS / names.len()).max(1) as u64;
@@ -99,7 +98,7 @@ pub(crate) fn per_beat(begin: Instant, rounds: u64, targets: usize) -> f64 {
 
 /// Asks every target once an interval of 10 s on a simulated clock, has each answer, with every guard on. Share of a
 /// core: the time that took, by the time that was simulated.
-pub(crate) fn cpu_share(names: &[Box<str>]) -> f64 {
+pub(crate) fn cpu_share(names: &[ResourceId]) -> f64 {
     let options = HeartbeatOptions {
         suspicion: true,
         own_stall_guard: true,
@@ -107,7 +106,7 @@ pub(crate) fn cpu_share(names: &[Box<str>]) -> f64 {
         ..HeartbeatOptions::default()
     };
     let services = HeartbeatServices::new(options).unwrap();
-    let mut manager: HeartbeatManagerSender<Box<str>, u64> =
+    let mut manager: HeartbeatManagerSender<ResourceId, u64> =
         services.create_heartbeat_manager_sender("worker");
     for name in names {
         manager.monitor_target(name.clone(), 1, Tick::ZERO);
@@ -130,10 +129,10 @@ pub(crate) fn cpu_share(names: &[Box<str>]) -> f64 {
 
 /// Hears each target once, spread over a second, and then no more: by how many milliseconds after two seconds of silence
 /// 99 of 100 are declared dead.
-pub(crate) fn lateness(names: &[Box<str>], order: &[usize]) -> f64 {
+pub(crate) fn lateness(names: &[ResourceId], order: &[usize]) -> f64 {
     let start = Instant::now();
     let now = || Tick::from_nanos(start.elapsed().as_nanos() as u64);
-    let mut manager: HeartbeatManager<Box<str>, u64> = services(SILENCE).create_heartbeat_manager("worker");
+    let mut manager: HeartbeatManager<ResourceId, u64> = services(SILENCE).create_heartbeat_manager("worker");
     for name in names {
         manager.monitor_target(name.clone(), 1, now());
     }

@@ -1,6 +1,7 @@
 //! What happens when a target's timer fires: it is judged, doubted, asked, and armed again.
 
-use super::{Effect, Watch, Watched};
+use super::targets::Rest;
+use super::{Effect, Watch};
 use crate::correlated::Held;
 use crate::spread::following;
 use crate::stall::OwnStallGuard;
@@ -58,10 +59,10 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
 
     /// Judges a target whose timer has fired. Everything that a heartbeat left to be done is done here.
     fn look(&mut self, place: usize, now: Tick, effects: &mut Vec<Effect<K, N>>) -> Look {
-        let (Some(watched), Some(stamp)) = (self.targets.get_mut(place), self.stamps.get(place)) else {
+        let (Some(rest), Some(stamp)) = (self.targets.rest_mut(place), self.stamps.get(place)) else {
             return Look::Settled;
         };
-        if !watched.monitor.is_running() {
+        if !rest.monitor.is_running() {
             return Look::Settled;
         }
         let seen = stamp.last_seen();
@@ -69,7 +70,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         self.metrics.received.add(u64::from(beats));
         if let Some(gap) = gap {
             self.metrics.gap.record_duration(gap);
-            if let Some(gaps) = watched.extra.as_mut().and_then(|extra| extra.gaps.as_mut()) {
+            if let Some(gaps) = rest.extra.as_mut().and_then(|extra| extra.gaps.as_mut()) {
                 let stalled = set_aside(self.guard.as_ref(), seen - gap, seen);
                 if stalled.is_zero() && gap <= self.terms.options.timeout {
                     gaps.record(gap);
@@ -77,21 +78,21 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
             }
         }
         let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
-        let limit = watched.limit(self.terms.options.timeout);
+        let limit = rest.limit(self.terms.options.timeout);
         let stuck = stamp.main_loop_age().is_some_and(|age| age >= self.terms.stuck_timeout());
-        let reason = if watched.monitor.refused(self.terms.threshold) {
+        let reason = if rest.monitor.refused(self.terms.threshold) {
             Reason::Unreachable
         } else if silence >= limit {
             // Too short a stall to be seen as one leaves heartbeats unread too. So the owner first goes on for as long as it
             // is late, and a little; on time, that is the little.
-            if self.guard.is_some() && !std::mem::replace(&mut watched.monitor.overdue, true) {
+            if self.guard.is_some() && !std::mem::replace(&mut rest.monitor.overdue, true) {
                 return Look::Alive(now + (silence - limit) + SECOND_LOOK);
             }
             Reason::Timeout
         } else if stuck {
             Reason::Stuck
         } else {
-            watched.monitor.overdue = false;
+            rest.monitor.overdue = false;
             return Look::Alive(self.next_look(limit, silence, now));
         };
         self.hold(place, reason, now, effects)
@@ -130,8 +131,8 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
                 }
                 // A target whose verdict waits is asked more often: if the network comes back during the hold, it shall
                 // be heard before the end.
-                if let Some(watched) = self.targets.get_mut(place).filter(|_| self.terms.asks) {
-                    watched.request_at = watched.request_at.min(now + self.terms.options.interval / 4);
+                if let Some(rest) = self.targets.rest_mut(place).filter(|_| self.terms.asks) {
+                    rest.request_at = rest.request_at.min(now + self.terms.options.interval / 4);
                 }
                 // Sooner than the end, for a probe may end the hold.
                 Look::Alive(until.min(now + self.terms.options.interval / LOOKS_AT_SUSPECT))
@@ -142,13 +143,13 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     /// How many targets would be declared dead within an interval if they stayed silent.
     fn dying(&self, now: Tick) -> usize {
         let options = &self.terms.options;
-        let dying = |place: usize, watched: &Watched<K, N>| {
+        let dying = |place: usize, rest: &Rest| {
             let Some(stamp) = self.stamps.get(place) else { return false };
             let seen = stamp.last_seen();
             let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
-            watched.monitor.is_running() && silence + options.interval >= watched.limit(options.timeout)
+            rest.monitor.is_running() && silence + options.interval >= rest.limit(options.timeout)
         };
-        self.targets.iter().filter(|(place, watched)| dying(*place, watched)).count()
+        self.targets.iter().filter(|(place, _, rest)| dying(*place, rest)).count()
     }
 
     /// Raises a suspicion, or drops it.
@@ -156,17 +157,19 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if !self.terms.options.suspicion {
             return;
         }
-        let (Some(watched), Some(stamp)) = (self.targets.get_mut(place), self.stamps.get(place)) else {
+        let (Some(rest), Some(stamp)) = (self.targets.rest_mut(place), self.stamps.get(place)) else {
             return;
         };
         let seen = stamp.last_seen();
         let silence = now.since(seen).saturating_sub(set_aside(self.guard.as_ref(), seen, now));
-        let failures = watched.monitor.consecutive_failures();
+        let failures = rest.monitor.consecutive_failures();
         let suspicious = failures > 0 || silence >= self.health.lengthen(self.terms.suspect_after());
-        if !watched.monitor.suspect(suspicious) {
+        if !rest.monitor.suspect(suspicious) {
             return;
         }
-        let (id, incarnation) = (watched.id.clone(), watched.incarnation.clone());
+        stamp.watch_closely(suspicious);
+        let Some(known) = self.targets.known(place) else { return };
+        let (id, incarnation) = (known.id.clone(), known.incarnation.clone());
         if suspicious {
             self.suspects += 1;
             self.metrics.suspects.add(1);
@@ -181,20 +184,24 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
 
     /// Asks a target if that is due, and arms its timer.
     fn ask(&mut self, place: usize, until: Tick, now: Tick, effects: &mut Vec<Effect<K, N>>) {
-        let Some(watched) = self.targets.get_mut(place) else { return };
-        if watched.request_at <= now {
+        let Some(rest) = self.targets.rest_mut(place) else { return };
+        let mut request_at = rest.request_at;
+        if request_at <= now {
             let interval = self.terms.options.interval;
-            watched.request_at = if watched.monitor.asked {
-                following(watched.request_at, now, interval)
+            request_at = if rest.monitor.asked {
+                following(request_at, now, interval)
             } else {
                 self.spread.second(now, interval)
             };
-            watched.monitor.asked = true;
+            rest.request_at = request_at;
+            rest.monitor.asked = true;
             self.metrics.requests.increment();
-            let (id, incarnation) = (watched.id.clone(), watched.incarnation.clone());
-            effects.push(Effect::Request { id, incarnation });
+            if let Some(known) = self.targets.known(place) {
+                let (id, incarnation) = (known.id.clone(), known.incarnation.clone());
+                effects.push(Effect::Request { id, incarnation });
+            }
         }
-        let next = until.min(watched.request_at);
+        let next = until.min(request_at);
         // At the end of time there is no later moment, and a timer at the present would fire for ever.
         if next > now {
             self.wheel.arm(place, next);
@@ -209,11 +216,12 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         held_for: Option<Duration>,
         now: Tick,
     ) -> Option<Verdict<K, N>> {
-        let (watched, stamp) = (self.targets.get_mut(place)?, self.stamps.get(place)?);
-        let was_suspect = watched.monitor.is_suspect();
-        if !watched.monitor.leave(reason.state()) {
+        let (rest, stamp) = (self.targets.rest_mut(place)?, self.stamps.get(place)?);
+        let was_suspect = rest.monitor.is_suspect();
+        if !rest.monitor.leave(reason.state()) {
             return None;
         }
+        stamp.watch_closely(true);
         self.metrics.verdict(reason);
         self.running -= 1;
         // As `cleared` does, which cannot be called while the target is looked at.
@@ -223,15 +231,16 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         let seen = stamp.last_seen();
         let own_stall = set_aside(self.guard.as_ref(), seen, now);
         let others = OthersInTrouble { suspects: self.suspects, of: self.running };
+        let (known, rest) = (self.targets.known(place)?, self.targets.rest(place)?);
         let verdict = Verdict {
             peer: self.terms.peer,
-            id: watched.id.clone(),
-            incarnation: watched.incarnation.clone(),
+            id: known.id.clone(),
+            incarnation: known.incarnation.clone(),
             reason,
             last_seen_age: stamp.is_heard().then(|| now.since(seen)),
             silent_for: now.since(seen),
-            consecutive_failures: watched.monitor.consecutive_failures(),
-            last_error: watched.extra.as_ref().and_then(|extra| extra.last_error.clone()),
+            consecutive_failures: rest.monitor.consecutive_failures(),
+            last_error: rest.extra.as_ref().and_then(|extra| extra.last_error.clone()),
             own_stall,
             others_in_trouble: self.terms.options.suspicion.then_some(others),
             held_for,
@@ -242,7 +251,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 }
 
-impl<K, N> Watched<K, N> {
+impl Rest {
     /// The silence after which this target is dead.
     fn limit(&self, timeout: Duration) -> Duration {
         let gaps = self.extra.as_ref().and_then(|extra| extra.gaps.as_ref());

@@ -1,8 +1,9 @@
 //! All monitors of one manager: the core that both kinds of manager show.
 //!
-//! What is known of a target lies in three places, by how often it is touched: its stamp, which every heartbeat writes; its
-//! timer, which the wheel moves; and the rest. All three have the same number, the target's place, which the index finds by
-//! the id. A target has one timer, armed for whichever is first of its next request, the end of its timeout and the moment
+//! What is known of a target lies in four places, by how often it is touched: its stamp, which every heartbeat writes; its
+//! name, which a heartbeat that comes by name is compared with; its timer, which the wheel moves; and the rest. All four have
+//! the same number, the target's place, which the index finds by the id. A heartbeat by name touches three cache lines, and
+//! once it has the first, the index's, the other two are fetched side by side. A target has one timer, armed for whichever is first of its next request, the end of its timeout and the moment
 //! at which it becomes a suspect. A heartbeat moves no timer: one that finds a newer stamp is armed again for the remainder.
 //!
 //! Cost: a heartbeat is one look-up and one store; a target's timer is touched once or twice an interval; and a verdict
@@ -12,6 +13,7 @@ mod answer;
 mod effect;
 mod look;
 mod show;
+mod targets;
 
 pub use answer::{Monitored, Received};
 pub use effect::Effect;
@@ -25,7 +27,6 @@ use crate::metrics::HeartbeatMetrics;
 use crate::monitor::HeartbeatMonitor;
 use crate::options::HeartbeatOptions;
 use crate::outcome::{CallEnd, RpcOutcome};
-use crate::slab::Slab;
 use crate::spread::Spread;
 use crate::stall::OwnStallGuard;
 use crate::stamp::{HeartbeatHandle, Stamp, Stamps};
@@ -35,6 +36,7 @@ use runtime_core::{EpochMillis, Tick};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
+use targets::{Extra, Known, Rest, Targets};
 
 /// What a manager is made with.
 #[derive(Debug, Clone, Copy)]
@@ -59,27 +61,10 @@ impl Terms {
 }
 
 #[derive(Debug)]
-struct Watched<K, N> {
-    id: K,
-    incarnation: N,
-    /// When the next request is due; the end of time where none is sent.
-    request_at: Tick,
-    /// What few targets have.
-    extra: Option<Box<Extra>>,
-    monitor: HeartbeatMonitor,
-}
-
-#[derive(Debug, Default)]
-struct Extra {
-    last_error: Option<Box<str>>,
-    gaps: Option<Gaps>,
-}
-
-#[derive(Debug)]
 pub(crate) struct Watch<K, N> {
     terms: Terms,
     index: Index,
-    targets: Slab<Watched<K, N>>,
+    targets: Targets<K, N>,
     stamps: Stamps,
     wheel: Wheel,
     spread: Spread,
@@ -102,7 +87,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         Self {
             terms,
             index: Index::new(),
-            targets: Slab::new(),
+            targets: Targets::new(),
             stamps: Stamps::default(),
             wheel: Wheel::new(),
             spread: Spread::default(),
@@ -122,7 +107,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if self.stopped {
             return Monitored::Stopped;
         }
-        let known = self.watched(&id).map(|watched| watched.incarnation == incarnation);
+        let known = self.known(&id).map(|known| known.incarnation == incarnation);
         if known == Some(true) {
             return Monitored::Known;
         }
@@ -139,13 +124,8 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         let gaps = adaptive.then(|| Gaps::new(self.terms.options.interval));
         let extra = gaps.map(|gaps| Box::new(Extra { gaps: Some(gaps), ..Extra::default() }));
         let request_at = if self.terms.asks { now } else { Tick::MAX };
-        let place = self.targets.insert(Watched {
-            id,
-            incarnation,
-            request_at,
-            extra,
-            monitor: HeartbeatMonitor::new(),
-        });
+        let rest = Rest { request_at, extra, monitor: HeartbeatMonitor::new() };
+        let place = self.targets.insert(Known { id, incarnation }, rest);
         self.index.insert(hash, place);
         self.stamps.reach(place);
         if let Some(stamp) = self.stamps.get(place) {
@@ -176,12 +156,11 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
             self.metrics.received.add(u64::from(stamp.take_beats().0));
             stamp.renew(Tick::ZERO);
         }
-        if let Some(mut watched) = self.targets.remove(place)
-            && watched.monitor.is_running()
+        if let Some(monitor) = self.targets.remove(place)
+            && monitor.is_running()
         {
-            self.cleared(watched.monitor.is_suspect());
+            self.cleared(monitor.is_suspect());
             self.running -= 1;
-            watched.monitor.cancel();
             if replaced { self.metrics.replaced.increment() } else { self.metrics.graceful.increment() }
         }
         self.metrics.targets.add(-1);
@@ -205,7 +184,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 
     pub(crate) fn unmonitor_incarnation(&mut self, id: &K, incarnation: &N) -> bool {
-        let same = self.watched(id).is_some_and(|watched| watched.incarnation == *incarnation);
+        let same = self.known(id).is_some_and(|known| known.incarnation == *incarnation);
         same && self.unmonitor_target(id)
     }
 
@@ -213,13 +192,13 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         self.stopped = true;
         self.uncount();
         // Handles of targets keep their stamps alive: they stamp no more.
-        for (place, _) in self.targets.iter() {
+        for (place, ..) in self.targets.iter() {
             if let Some(stamp) = self.stamps.get(place) {
                 stamp.renew(Tick::ZERO);
             }
         }
         self.index = Index::new();
-        self.targets = Slab::new();
+        self.targets = Targets::new();
         self.stamps = Stamps::default();
         self.wheel = Wheel::new();
         (self.running, self.suspects) = (0, 0);
@@ -233,6 +212,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         self.stamps.handle(self.place(id)?)
     }
 
+    #[inline]
     pub(crate) fn receive_heartbeat(
         &mut self,
         id: &K,
@@ -253,17 +233,13 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         })
     }
 
+    #[inline]
     fn stamp(&mut self, id: &K, incarnation: &N, now: Tick, write: impl FnOnce(&Stamp) -> bool) -> Received {
-        if self.stopped {
-            return Received::Stopped;
-        }
+        let place = self.place(id);
         let found =
-            self.place(id).and_then(|place| Some((place, self.targets.get(place)?, self.stamps.get(place)?)));
-        let Some((place, watched, stamp)) = found else {
-            self.metrics.from_unknown.increment();
-            return Received::UnknownTarget;
-        };
-        if watched.incarnation != *incarnation {
+            place.and_then(|place| Some((place, self.targets.known(place)?, self.stamps.get(place)?)));
+        let Some((place, known, stamp)) = found else { return self.from_unknown() };
+        if known.incarnation != *incarnation {
             self.metrics.from_other_incarnation.increment();
             return Received::OtherIncarnation;
         }
@@ -271,10 +247,28 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
             self.metrics.old_sequence.increment();
             return Received::OldSequence;
         }
-        if !watched.monitor.is_running() {
-            return Received::Settled;
+        if stamp.is_watched_closely() {
+            return self.heard_at_last(place, now);
         }
-        if watched.monitor.is_suspect() {
+        Received::Applied
+    }
+
+    #[cold]
+    fn from_unknown(&self) -> Received {
+        if self.stopped {
+            return Received::Stopped;
+        }
+        self.metrics.from_unknown.increment();
+        Received::UnknownTarget
+    }
+
+    /// A suspect or somebody who was judged is heard.
+    #[cold]
+    fn heard_at_last(&mut self, place: usize, now: Tick) -> Received {
+        let Some(rest) = self.targets.rest(place).filter(|rest| rest.monitor.is_running()) else {
+            return Received::Settled;
+        };
+        if rest.monitor.is_suspect() {
             // It is to be known at once that it is back.
             self.wheel.arm(place, now);
         }
@@ -289,33 +283,33 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         now: Tick,
     ) -> Option<Verdict<K, N>> {
         let place = self.place(id)?;
-        let watched = self.targets.get_mut(place)?;
-        if watched.incarnation != *incarnation {
+        if self.targets.known(place)?.incarnation != *incarnation {
             self.metrics.from_other_incarnation.increment();
             return None;
         }
+        let rest = self.targets.rest_mut(place)?;
         self.metrics.outcome(end.outcome);
         if let Some(took) = end.took {
             self.metrics.rtt.record_duration(took);
         }
         if end.outcome == RpcOutcome::Delivered {
-            if let Some(extra) = &mut watched.extra {
+            if let Some(extra) = &mut rest.extra {
                 extra.last_error = None;
             }
         } else if end.error.is_some() {
-            watched.extra.get_or_insert_default().last_error = end.error;
+            rest.extra.get_or_insert_default().last_error = end.error;
         }
-        watched.monitor.count(end.outcome);
-        if !watched.monitor.is_running() {
+        rest.monitor.count(end.outcome);
+        if !rest.monitor.is_running() {
             return None;
         }
-        let doubt = watched.monitor.consecutive_failures() > 0;
-        let enough = end.outcome == RpcOutcome::Unreachable && watched.monitor.refused(self.terms.threshold);
+        let doubt = rest.monitor.consecutive_failures() > 0;
+        let enough = end.outcome == RpcOutcome::Unreachable && rest.monitor.refused(self.terms.threshold);
         let held = self.guard.as_ref().is_some_and(|guard| guard.held_until() > now);
         if enough && !held {
             return self.verdict(place, Reason::Unreachable, None, now);
         }
-        let changes = self.terms.options.suspicion && watched.monitor.is_suspect() != doubt;
+        let changes = self.terms.options.suspicion && rest.monitor.is_suspect() != doubt;
         if changes || enough {
             self.wheel.arm(place, now);
         }
@@ -353,13 +347,14 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         Arc::clone(&self.metrics)
     }
 
+    #[inline]
     fn place(&self, id: &K) -> Option<usize> {
-        let is = |place| self.targets.get(place).is_some_and(|watched| watched.id == *id);
+        let is = |place| self.targets.known(place).is_some_and(|known| known.id == *id);
         self.index.find(self.index.hash(id), is)
     }
 
-    fn watched(&self, id: &K) -> Option<&Watched<K, N>> {
-        self.targets.get(self.place(id)?)
+    fn known(&self, id: &K) -> Option<&Known<K, N>> {
+        self.targets.known(self.place(id)?)
     }
 }
 
@@ -374,18 +369,5 @@ impl<K, N> Watch<K, N> {
 impl<K, N> Drop for Watch<K, N> {
     fn drop(&mut self) {
         self.uncount();
-    }
-}
-
-/// What a target costs beside its stamp and its timer.
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_known_of_a_target_fits_in_little() {
-        assert_eq!(size_of::<Option<Watched<Box<str>, u64>>>(), 48);
-        assert_eq!(size_of::<Stamp>(), 32);
-        assert_eq!(size_of::<HeartbeatMonitor>(), 8);
     }
 }

@@ -14,7 +14,9 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 
     pub(crate) fn is_suspect(&self, id: &K) -> bool {
-        self.watched(id).is_some_and(|watched| watched.monitor.is_suspect())
+        self.place(id)
+            .and_then(|place| self.targets.rest(place))
+            .is_some_and(|rest| rest.monitor.is_suspect())
     }
 
     pub(crate) fn last_heartbeat(&self, id: &K) -> LastHeartbeat {
@@ -38,15 +40,15 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
 
     pub(crate) fn liveness(&self, id: &K, now: Tick) -> Option<Liveness> {
         let place = self.place(id)?;
-        let (watched, stamp) = (self.targets.get(place)?, self.stamps.get(place)?);
+        let (rest, stamp) = (self.targets.rest(place)?, self.stamps.get(place)?);
         let silent_for = now.since(stamp.last_seen());
-        let extra = watched.extra.as_deref();
+        let extra = rest.extra.as_deref();
         Some(Liveness {
-            state: watched.monitor.state(),
-            suspect: watched.monitor.is_suspect(),
+            state: rest.monitor.state(),
+            suspect: rest.monitor.is_suspect(),
             last_heartbeat: self.last_of(stamp),
             silent_for,
-            consecutive_failures: watched.monitor.consecutive_failures(),
+            consecutive_failures: rest.monitor.consecutive_failures(),
             last_error: extra.and_then(|extra| extra.last_error.clone()),
             main_loop_age: stamp.main_loop_age(),
             phi: extra.and_then(|extra| extra.gaps.as_ref()).map(|gaps| gaps.phi(silent_for)),
@@ -54,6 +56,6 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 
     pub(crate) fn targets(&self) -> impl Iterator<Item = (&K, &N)> + '_ {
-        self.targets.iter().map(|(_, watched)| (&watched.id, &watched.incarnation))
+        self.targets.iter().map(|(_, known, _)| (&known.id, &known.incarnation))
     }
 }
