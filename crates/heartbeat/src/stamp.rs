@@ -32,7 +32,8 @@ pub(crate) struct Stamp {
     last_seen: AtomicU64,
     /// The lower half of the newest frame's number; 0 before the first.
     sequence: AtomicU32,
-    /// Between the last two heartbeats, in units of 1,024 ns: a shift instead of a division.
+    /// The longest between two heartbeats since the owner looked last, in units of 1,024 ns: a shift instead of a division. The
+    /// longest, because an answer may be two signs of life, one right behind the other.
     gap: AtomicU32,
     /// Heartbeats so far; 0 also means that none has come. Saturates.
     beats: AtomicU32,
@@ -64,6 +65,7 @@ impl Stamp {
         self.sequence.store(0, Relaxed);
         self.beats.store(0, Relaxed);
         self.counted.store(0, Relaxed);
+        self.gap.store(0, Relaxed);
         self.loop_age.store(UNKNOWN, Relaxed);
     }
 
@@ -84,11 +86,16 @@ impl Stamp {
     pub(crate) fn heard(&self, now: Tick) {
         // What waited in a queue may come with an older time than what overtook it.
         let (now, before) = (now.as_nanos(), self.last_seen.load(Relaxed));
+        let beats = self.beats.load(Relaxed);
         if now > before {
             self.last_seen.store(now, Relaxed);
-            self.gap.store(((now - before) >> GAP_SHIFT) as u32, Relaxed);
+            // What lies before the first is no gap between two.
+            if beats > 0 {
+                let gap = ((now - before) >> GAP_SHIFT) as u32;
+                self.gap.store(self.gap.load(Relaxed).max(gap), Relaxed);
+            }
         }
-        self.beats.store(self.beats.load(Relaxed).saturating_add(1), Relaxed);
+        self.beats.store(beats.saturating_add(1), Relaxed);
     }
 
     /// Whether the frame was newer than those before it.
@@ -124,12 +131,16 @@ impl Stamp {
         (age != UNKNOWN).then(|| Duration::from_millis(u64::from(age)))
     }
 
-    /// Heartbeats since this was asked last, and the gap before the newest of them, unless it was the very first.
+    /// Heartbeats since this was asked last, and the longest gap before one of them.
     pub(crate) fn take_beats(&self) -> (u32, Option<Duration>) {
         let (beats, counted) = (self.beats.load(Relaxed), self.counted.load(Relaxed));
         self.counted.store(beats, Relaxed);
-        let gap = Duration::from_nanos(u64::from(self.gap.load(Relaxed)) << GAP_SHIFT);
-        (beats.saturating_sub(counted), (beats > counted && beats > 1).then_some(gap))
+        let gap = self.gap.load(Relaxed);
+        if gap > 0 {
+            self.gap.store(0, Relaxed);
+        }
+        let gap = (gap > 0).then(|| Duration::from_nanos(u64::from(gap) << GAP_SHIFT));
+        (beats.saturating_sub(counted), gap)
     }
 }
 

@@ -231,6 +231,24 @@ fn h065_an_irregular_target_is_never_judged_later_than_the_timeout() {
 }
 
 #[test]
+fn two_signs_of_life_of_one_answer_are_one_gap() {
+    let adaptive = HeartbeatOptions { detector: Detector::Adaptive, ..options(10_000, 50_000) };
+    let mut sender = sender(adaptive, 1);
+    let mut now = ms(0);
+    // It is looked at with every other answer: this loop comes late for each request.
+    for _ in 0..16 {
+        drop(sender.advance(now));
+        sender.receive_heartbeat(&0, &1, now, wall(0));
+        sender.receive_heartbeat(&0, &1, now + Duration::from_millis(2), wall(0));
+        now = now + Duration::from_secs(10);
+    }
+    let last = now - Duration::from_millis(9_998);
+    let told = verdicts(&run(&mut sender, now, now + Duration::from_secs(60), |_, _| false));
+    let after = told[0].0.since(last);
+    assert!(after >= Duration::from_secs(30) && after <= Duration::from_millis(30_100), "{after:?}");
+}
+
+#[test]
 fn h067_a_target_of_which_one_gap_is_known_is_judged_by_the_timeout() {
     for detector in [Detector::Adaptive, Detector::Fixed] {
         let (mut sender, last) = regular(1, 20, detector);

@@ -71,8 +71,11 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         if let Some(gap) = gap {
             self.metrics.gap.record_duration(gap);
             if let Some(gaps) = rest.extra.as_mut().and_then(|extra| extra.gaps.as_mut()) {
-                let stalled = set_aside(self.guard.as_ref(), seen - gap, seen);
-                if stalled.is_zero() && gap <= self.terms.options.timeout {
+                // What comes right behind another is the other half of one answer, and tells of no silence. The gap has ended
+                // with the first half, a little before the second was seen.
+                let options = &self.terms.options;
+                let stalled = set_aside(self.guard.as_ref(), seen - gap - options.interval / 4, seen);
+                if stalled.is_zero() && (options.interval / 4..=options.timeout).contains(&gap) {
                     gaps.record(gap);
                 }
             }
