@@ -1,6 +1,7 @@
 //! The resource manager's side of its gateway: every call becomes an event, and its answer the event's reply.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use controller_events::{Handle, Lane, PutError, PutOptions, Reply};
@@ -13,12 +14,15 @@ use wire::{Address, MessageStream, ResourceManagerGateway, RpcError, v1};
 use crate::callback::{Callback, failure};
 use crate::event::{Answer, RmEvent};
 
+/// How long a description of the cluster is waited for before the last one is the answer.
+const DESCRIPTION_PATIENCE: Duration = Duration::from_millis(500);
+
 /// What others see of a resource manager.
 pub(crate) struct Endpoint {
     pub(crate) events: Handle<RmEvent>,
     pub(crate) epoch: Epoch,
     pub(crate) callback: Callback,
-    /// The cluster as the loop last published it.
+    /// The cluster as the loop last described it.
     pub(crate) view: Arc<ArcSwap<v1::ClusterDescription>>,
 }
 
@@ -111,7 +115,13 @@ impl ResourceManagerGateway for Endpoint {
         &self,
         _request: v1::DescribeClusterRequest,
     ) -> Result<v1::ClusterDescription, RpcError> {
-        Ok(self.view.load().as_ref().clone())
+        // The loop describes it when somebody wants to know. A busy one is not waited for: who wants to know wants it most
+        // then, and gets what was said last.
+        let described = self.ask(RmEvent::Describe);
+        match tokio::time::timeout(DESCRIPTION_PATIENCE, described).await {
+            Ok(Ok(description)) => Ok(description.as_ref().clone()),
+            Ok(Err(_)) | Err(_) => Ok(self.view.load().as_ref().clone()),
+        }
     }
 
     async fn task_executor_stream(

@@ -1,5 +1,7 @@
 //! What happens to a resource manager, and what it is doing meanwhile.
 
+use std::sync::Arc;
+
 use controller_events::{Event, EventState, NotRun, Reply};
 use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, ResourceId};
 use wire::liveness::BeatEnd;
@@ -21,6 +23,8 @@ pub(crate) enum RmEvent {
     JobMasterStream(v1::JobMasterHello, Answer<MessageStream<v1::ResourceManagerToJobMaster>>),
     JobMasterSays(JobId, Incarnation, v1::JobMasterToResourceManager),
     JobMasterStreamEnded(JobId, Incarnation, String),
+    /// Somebody wants to know how the cluster is.
+    Describe(Answer<Arc<v1::ClusterDescription>>),
     TaskExecutorBeat(v1::HeartbeatFromTaskExecutorRequest, Answer<v1::Ack>),
     JobMasterBeat(v1::HeartbeatFromJobMasterRequest, Answer<v1::Ack>),
     /// What became of a heartbeat that was sent.
@@ -91,9 +95,11 @@ impl Event for RmEvent {
     fn state(&self) -> RmState {
         match self {
             Self::RegisterTaskExecutor(..) | Self::RegisterJobMaster(..) => RmState::Registration,
-            Self::SlotReport(..) | Self::SlotAnswered(..) | Self::Overdue | Self::JobTimeout(_) => {
-                RmState::SlotManagement
-            }
+            Self::SlotReport(..)
+            | Self::SlotAnswered(..)
+            | Self::Overdue
+            | Self::JobTimeout(_)
+            | Self::Describe(_) => RmState::SlotManagement,
             Self::JobMasterStream(..) | Self::JobMasterSays(..) | Self::JobMasterStreamEnded(..) => {
                 RmState::JobMasterConnection
             }
@@ -119,6 +125,7 @@ impl Event for RmEvent {
             Self::JobMasterStream(..) => "JobMasterStream",
             Self::JobMasterSays(..) => "JobMasterSays",
             Self::JobMasterStreamEnded(..) => "JobMasterStreamEnded",
+            Self::Describe(_) => "Describe",
             Self::TaskExecutorBeat(..) => "TaskExecutorBeat",
             Self::JobMasterBeat(..) => "JobMasterBeat",
             Self::TaskExecutorBeatSent(..) => "TaskExecutorBeatSent",

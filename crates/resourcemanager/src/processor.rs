@@ -60,7 +60,7 @@ pub(crate) struct ResourceManagerProcessor {
 impl ResourceManagerProcessor {
     pub(crate) fn new(parts: Parts) -> Self {
         let mut random = SmallRng::seed_from_u64(parts.seed);
-        Self {
+        let new = Self {
             slots: SlotManager::new(SmallRng::seed_from_u64(random.random())),
             task_executors: BTreeMap::new(),
             job_masters: BTreeMap::new(),
@@ -70,7 +70,9 @@ impl ResourceManagerProcessor {
             random,
             abandoned: Vec::new(),
             parts,
-        }
+        };
+        new.describe();
+        new
     }
 
     /// What `/metrics` shows of it beside its loop.
@@ -192,6 +194,7 @@ impl Processor for ResourceManagerProcessor {
             }
             RmEvent::SlotAnswered(allocation, result) => self.slot_answered(allocation, result),
             RmEvent::Beat => self.beat(cx.handle()),
+            RmEvent::Describe(reply) => reply.send(Ok(self.describe())),
             RmEvent::Overdue => self.slots.tell_overdue(self.now(), self.parts.start_up_grace),
             RmEvent::JobTimeout(job) => self.job_timed_out(job),
         }
@@ -199,10 +202,6 @@ impl Processor for ResourceManagerProcessor {
         self.arm_beats(cx.handle());
         self.arm_job_timeouts(cx.handle());
         Ok(())
-    }
-
-    fn after_each(&mut self) {
-        self.parts.view.store(Arc::new(self.describe()));
     }
 
     fn on_stop(&mut self, _why: StopReason) {

@@ -278,6 +278,12 @@ impl SlotManager {
         self.workers.iter()
     }
 
+    /// A task executor and its slots.
+    #[must_use]
+    pub fn worker(&self, task_executor: &ResourceId) -> Option<&Worker> {
+        self.workers.get(task_executor)
+    }
+
     fn acquired(&self) -> BTreeMap<JobId, u32> {
         let mut acquired = BTreeMap::new();
         for (_, job) in self.workers.values().flat_map(|w| &w.slots).filter_map(|s| s.owner()) {
@@ -288,6 +294,10 @@ impl SlotManager {
 
     /// Matches what is missing with what is free.
     fn check(&mut self, now: Tick) {
+        // Task executors come and go by the thousand, and while nobody needs their slots they are not counted each time.
+        if self.jobs.is_empty() {
+            return;
+        }
         let acquired = self.acquired();
         let missing: Vec<(JobId, u32, JobMasterAddress)> = self
             .jobs

@@ -186,14 +186,15 @@ impl ResourceManagerProcessor {
         self.send_task_executor_beats(id.clone(), instance, gateway, self.parts.heartbeats.redials(), events);
     }
 
-    pub(super) fn describe(&self) -> v1::ClusterDescription {
+    /// The cluster as it is now. Also published, for those who ask while the loop is busy. Made only for somebody who asks:
+    /// it costs as much as the cluster is large.
+    pub(super) fn describe(&self) -> Arc<v1::ClusterDescription> {
         let now = self.now();
         let task_executors = self
             .task_executors
             .iter()
             .map(|(id, connection)| {
-                let worker = self.slots.workers().find(|(worker, _)| *worker == id).map(|(_, worker)| worker);
-                let slots = worker.map_or(&[][..], |worker| &worker.slots);
+                let slots = self.slots.worker(id).map_or(&[][..], |worker| &worker.slots);
                 let liveness = self.task_executor_beats.liveness(id, now);
                 let last = self.task_executor_beats.last_heartbeat(id);
                 v1::TaskExecutorDescription {
@@ -216,11 +217,13 @@ impl ResourceManagerProcessor {
                 }
             })
             .collect();
-        v1::ClusterDescription {
+        let description = Arc::new(v1::ClusterDescription {
             epoch: self.parts.epoch.0,
             resource_id: self.parts.resource_id.to_string(),
             task_executors,
-        }
+        });
+        self.parts.view.store(Arc::clone(&description));
+        description
     }
 }
 
