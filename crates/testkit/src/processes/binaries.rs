@@ -12,7 +12,7 @@ use crate::flights::root;
 /// What `cargo build` makes.
 pub const PROGRAMS: [&str; 4] = ["resourcemanager", "jobmaster", "taskexecutor", "tidegate"];
 
-/// A folder that holds the four programs.
+/// A folder that holds the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
     folder: PathBuf,
@@ -24,8 +24,16 @@ impl Binaries {
     /// # Errors
     /// One is not there.
     pub fn in_folder(folder: impl Into<PathBuf>) -> anyhow::Result<Self> {
+        Self::some_in_folder(folder, &PROGRAMS)
+    }
+
+    /// A folder of which only these programs are needed.
+    ///
+    /// # Errors
+    /// One is not there.
+    pub fn some_in_folder(folder: impl Into<PathBuf>, programs: &[&str]) -> anyhow::Result<Self> {
         let folder = folder.into();
-        for program in PROGRAMS {
+        for program in programs {
             if !folder.join(program).is_file() {
                 bail!("{} has no `{program}`; `cargo build` makes it", folder.display());
             }

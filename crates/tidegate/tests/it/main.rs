@@ -10,6 +10,7 @@
 mod bad_input;
 mod checkpoints;
 mod failover;
+mod fleet;
 mod heartbeats;
 mod jobs;
 mod masters;
