@@ -2,6 +2,8 @@
 
 mod asyncio;
 mod controller_events;
+mod fleet;
+mod flink;
 mod heartbeat;
 mod pipeline;
 mod report;
@@ -29,10 +31,13 @@ pub(crate) struct Args {
     /// Of the group asyncio, only rows whose name contains this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Also run Apache Flink beside the group asyncio, by the programs in this folder; a Python environment and Flink's
-    /// jars are made in the target folder at first
+    /// Also run Apache Flink beside the groups asyncio and heartbeat, by the programs in this folder; a Python environment
+    /// and Flink's jars are made in the target folder at first
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "../shared/bench")]
     flink: Option<PathBuf>,
+    /// Instead of the rest of the group heartbeat: a resource manager with thousands of task executors over gRPC
+    #[arg(long)]
+    fleet: bool,
     /// Write one JSON object a line to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -79,7 +84,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         asyncio::measure(&plan, &mut report)?;
     }
     if wanted(Group::Heartbeat) {
-        heartbeat::measure(args.quick, &mut report)?;
+        if args.fleet {
+            fleet::measure(args.quick, &mut report)?;
+        } else {
+            heartbeat::measure(runs(1), args.flink.as_deref(), &mut report)?;
+        }
     }
     if wanted(Group::ControllerEvents) {
         controller_events::measure(args.quick, args.rounds, &args.java, &mut report)?;

@@ -1,19 +1,16 @@
-//! Apache Flink's operator, by programs that lie outside the project: a folder with `flink/env.sh`, which finds or makes
-//! a Python environment with Flink's jars, and `AsyncBench` and `QueueBench` beside it.
+//! Apache Flink's operator, by its programs `AsyncBench` and `QueueBench`.
 //!
 //! Flink runs with the best settings known: object reuse, chained, and without a timeout, so without a timer for each
 //! record.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::Value;
 
+use super::super::flink::Flink as Programs;
 use super::cases::{Case, FLINK, Kind};
-use crate::programs;
-use crate::workspace::root;
 
 /// A work of the bench `streams` and Flink's words for it: the function, the delay in ms, records a second at capacity
 /// 1,000 in order and without.
@@ -36,44 +33,13 @@ pub(super) fn works(what: &str) -> bool {
     WORKS.iter().any(|(work, ..)| *work == what)
 }
 
-pub(super) struct Flink {
-    folder: PathBuf,
-    target: PathBuf,
-}
+pub(super) struct Flink(Programs);
 
 impl Flink {
-    /// Installs and compiles, the first time for a minute or more.
-    ///
     /// # Errors
-    /// There are no such programs, no Java, no Python, or no network.
+    /// As the programs'.
     pub(super) fn prepare(folder: &Path) -> anyhow::Result<Self> {
-        let folder = root().join(folder);
-        let environment = folder.join("flink/env.sh");
-        ensure!(
-            environment.is_file(),
-            "{} is not there: --flink needs the folder of Flink's programs",
-            environment.display()
-        );
-        let flink = Self { folder, target: programs::target()?.join("flink") };
-        std::fs::create_dir_all(&flink.target)
-            .with_context(|| format!("cannot create {}", flink.target.display()))?;
-        eprintln!("asyncio: Flink's jars and programs in {}", flink.target.display());
-        let status = flink.shell("build").status().context("cannot start bash")?;
-        ensure!(status.success(), "Flink's programs were not built: {status}");
-        Ok(flink)
-    }
-
-    /// A shell that knows Flink and does this, with further arguments as its own.
-    fn shell(&self, script: &str) -> Command {
-        let mut command = Command::new("bash");
-        // `env.sh` leaves the shell where it cannot install.
-        command.args(["-c", &format!("cd \"$0\" && . flink/env.sh && {script}")]).arg(&self.folder);
-        for (name, folder) in [("FLINK_VENV", "venv"), ("BENCH_OUT", "classes")] {
-            if std::env::var_os(name).is_none() {
-                command.env(name, self.target.join(folder));
-            }
-        }
-        command
+        Programs::prepare(folder).map(Self)
     }
 
     /// Runs those of `cases` that are Flink's, once.
@@ -84,33 +50,15 @@ impl Flink {
         let mut results = Vec::new();
         let of_flink = || cases.iter().filter(|case| case.is_flinks());
         for case in of_flink().filter(|case| case.kind == Kind::Stream) {
-            let lines = self.java("AsyncBench", &args(case)?)?;
+            let lines = self.0.java("AsyncBench", &args(case)?, None)?;
             results.extend(lines.into_iter().map(|line| (case.clone(), line)));
         }
         // One process measures all patterns.
         if of_flink().any(|case| case.kind == Kind::Queue) {
-            let lines = self.java(QUEUE_BENCH, &["1000000".to_owned(), "1".to_owned()])?;
+            let lines = self.0.java(QUEUE_BENCH, &["1000000".to_owned(), "1".to_owned()], None)?;
             results.extend(lines.into_iter().filter_map(|line| Some((queue(&line)?, line))));
         }
         Ok(results)
-    }
-
-    /// The JSON lines of a program.
-    fn java(&self, class: &str, args: &[String]) -> anyhow::Result<Vec<Value>> {
-        let mut command = self.shell("flink_java \"$@\"");
-        let output =
-            command.arg(class).args(args).stdin(Stdio::null()).output().context("cannot start bash")?;
-        let lines = String::from_utf8_lossy(&output.stdout);
-        let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success() && !lines.is_empty(),
-            "Flink's {class} {} failed ({}): {}",
-            args.join(" "),
-            output.status,
-            said.trim()
-        );
-        Ok(lines)
     }
 }
 
