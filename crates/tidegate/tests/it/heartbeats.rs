@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testkit::patience::{Look, Patience};
-use testkit::processes::{ProcessCluster, Role, Signal};
+use testkit::processes::{ProcessCluster, ProcessClusterBuilder, Role, Signal};
 
 use crate::world::{LONG, World};
 
@@ -156,11 +156,25 @@ enum Fault {
 /// How long the resource manager took to give each of some task executors up, shortest first. They are a minority of
 /// all, or it would hold its verdicts.
 fn detection_times(interval: Duration, timeout: Duration, fault: Fault) -> Vec<Duration> {
+    let builder = ProcessCluster::builder().heartbeat(interval, timeout);
+    detection_times_of(builder, interval, timeout, fault, Duration::ZERO)
+}
+
+/// The same, after the cluster was well for a while.
+fn detection_times_of(
+    builder: ProcessClusterBuilder,
+    interval: Duration,
+    timeout: Duration,
+    fault: Fault,
+    well_for: Duration,
+) -> Vec<Duration> {
     const ALL: usize = 11;
     const FAULTY: usize = 5;
-    let builder = ProcessCluster::builder().task_executors(ALL).slots(1).heartbeat(interval, timeout);
-    let mut cluster = builder.start().unwrap();
+    let mut cluster = builder.task_executors(ALL).slots(1).start().unwrap();
     cluster.await_free_slots(ALL as u64, LONG).unwrap();
+    let well = Patience::of(well_for);
+    well.until("a while", || Ok(Look::of(well.left().is_zero().then_some(()), || "all is well".into())))
+        .unwrap();
     let mut dropped = Vec::new();
     let mut begun: Vec<(String, Patience)> = Vec::new();
     let mut times = Vec::new();
@@ -226,4 +240,18 @@ fn detection_times_are_within_the_promise() {
             assert!(times[0] >= earliest, "{fault:?}: {times:?}");
         }
     }
+}
+
+#[test]
+#[ignore = "measures for two minutes"]
+fn an_adaptive_resource_manager_gives_up_a_stopped_process_within_31_seconds_at_the_defaults() {
+    let (interval, timeout) = (Duration::from_secs(10), Duration::from_secs(50));
+    let builder =
+        ProcessCluster::builder().heartbeat(interval, timeout).set("heartbeat.detector", "adaptive");
+    // It judges by the gaps that it knows, and by the timeout while these are fewer than five.
+    let times = detection_times_of(builder, interval, timeout, Fault::Stop, interval * 8);
+    println!("| Stop, adaptive | {interval:?} / {timeout:?} | {:?} | {:?} |", times[2], times[4]);
+    assert!(times[4] <= Duration::from_secs(31), "{times:?}");
+    // Three intervals from the last heartbeat, which is one and a half old at most.
+    assert!(times[0] >= interval * 3 / 2, "{times:?}");
 }
