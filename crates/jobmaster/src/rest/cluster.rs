@@ -124,6 +124,8 @@ fn shown(t: &v1::TaskExecutorDescription, age: Duration) -> Value {
         "livenessState": t.liveness,
         "livenessReason": Some(&t.liveness_reason).filter(|reason| !reason.is_empty()),
         "mainLoopAgeMs": t.main_loop_age_ms,
+        // Of the adaptive detector; null with the fixed one.
+        "phi": t.phi,
         "slotsNumber": t.slots,
         "freeSlots": t.free_slots,
         "hardware": {"cpuCores": t.cpu_cores, "physicalMemory": t.memory_bytes},

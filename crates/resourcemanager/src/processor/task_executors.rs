@@ -210,6 +210,7 @@ impl ResourceManagerProcessor {
                     liveness: liveness.as_ref().map_or("UNKNOWN", Liveness::as_str).into(),
                     liveness_reason: liveness.as_ref().and_then(Liveness::reason).unwrap_or_default(),
                     main_loop_age_ms: super::beats::main_loop_age_ms(liveness.as_ref()),
+                    phi: liveness.as_ref().and_then(|liveness| liveness.phi),
                     cpu_cores: connection.registration.cpu_cores,
                     memory_bytes: connection.registration.memory_bytes,
                     slot_status: (0..).zip(slots).map(|(index, state)| status(index, *state)).collect(),

@@ -2008,6 +2008,9 @@ pub struct TaskExecutorDescription {
     /// How long its main loop had not turned when it last said so.
     #[prost(uint64, tag = "15")]
     pub main_loop_age_ms: u64,
+    /// How improbable its silence is by its habits; absent with the fixed detector.
+    #[prost(double, optional, tag = "16")]
+    pub phi: ::core::option::Option<f64>,
 }
 /// Generated client implementations.
 pub mod resource_manager_client {
