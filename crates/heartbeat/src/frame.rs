@@ -18,7 +18,7 @@ pub struct LivenessFrame<N> {
     pub sent_at: Tick,
     /// How long ago the sender's main loop last turned.
     pub main_loop_age: Duration,
-    /// How long the sender noticed that it stood still, since its last frame.
+    /// How long the sender noticed that it stood still, since its last frame to anybody.
     pub stall: Duration,
     /// The `sent_at` of the last frame that the sender had from the receiver: what a lease is reckoned from
     /// ([`SelfFence`](crate::SelfFence)).

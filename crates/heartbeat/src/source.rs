@@ -25,6 +25,9 @@ use std::time::Duration;
 /// let waiting = source.wait(at(60)); // something was put for the loop
 /// let frame = source.frame(at(72), None);
 /// assert_eq!((frame.main_loop_age, frame.sequence), (Duration::from_secs(12), 2));
+/// source.stood_still(Duration::from_secs(3));
+/// assert_eq!(source.frame(at(72), None).stall, Duration::from_secs(3));
+/// assert_eq!(source.frame(at(72), None).stall, Duration::ZERO, "told");
 /// drop(waiting); // the loop has seen to it
 /// assert_eq!(source.frame(at(72), None).main_loop_age, Duration::ZERO);
 /// ```
@@ -35,6 +38,8 @@ pub struct LivenessSource<N> {
     last_turn: AtomicU64,
     waiting: AtomicU64,
     waiting_since: AtomicU64,
+    /// In milliseconds, not told yet.
+    stood_still: AtomicU64,
 }
 
 /// Something waits for the main loop until this is dropped.
@@ -57,12 +62,18 @@ impl<N: Clone> LivenessSource<N> {
             last_turn: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             waiting_since: AtomicU64::new(0),
+            stood_still: AtomicU64::new(0),
         }
     }
 
     /// The main loop has turned: it has handled something.
     pub fn turned(&self, now: Tick) {
         self.last_turn.store(now.as_nanos(), Relaxed);
+    }
+
+    /// The process stood still for so long: its next frame says it.
+    pub fn stood_still(&self, length: Duration) {
+        self.stood_still.fetch_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// Something is put for the main loop, and waits until what this returns is dropped.
@@ -91,7 +102,7 @@ impl<N: Clone> LivenessSource<N> {
             sequence: self.sequence.fetch_add(1, Relaxed) + 1,
             sent_at: now,
             main_loop_age: self.main_loop_age(now),
-            stall: Duration::ZERO,
+            stall: Duration::from_millis(self.stood_still.swap(0, Relaxed)),
             echo,
         }
     }

@@ -157,6 +157,9 @@ impl ResourceManagerProcessor {
         self.connection(&id, instance)?;
         self.task_executor_beats.receive_heartbeat(&id, &instance, now, wall);
         self.slots.report(&id, instance, &report, now);
+            if !frame.stall.is_zero() {
+                tracing::info!(task_executor = %id, "it says that it stood still for {:.1} s", frame.stall.as_secs_f64());
+            }
         Ok(self.ack())
     }
 

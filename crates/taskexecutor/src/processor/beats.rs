@@ -145,17 +145,23 @@ impl TaskExecutorProcessor {
                     self.drop_resource_manager(&verdict.explain("of this cluster"), events);
                 }
                 // The other manager's loop is the same, and it says so below unless it has nobody to watch.
-                Effect::OwnStall(length) if self.jobs.is_empty() => own_stall(length),
+                Effect::OwnStall(length) if self.jobs.is_empty() => self.own_stall(length),
                 other => tracing::debug!(of = "resource manager", "{other:?}"),
             }
         }
         for effect in self.job_master_beats.advance(now) {
             match effect {
                 Effect::Verdict(verdict) => self.drop_job_master(verdict.id, &verdict.to_string(), events),
-                Effect::OwnStall(length) => own_stall(length),
+                Effect::OwnStall(length) => self.own_stall(length),
                 other => tracing::info!(of = "job master", "{other}"),
             }
         }
+    }
+
+    fn own_stall(&self, length: Duration) {
+        let seconds = length.as_secs_f64();
+        tracing::warn!("this process stood still for {seconds:.1} s, which counts as nobody's silence");
+        self.shared.liveness.stood_still(length);
     }
 
     fn answer(
@@ -173,9 +179,4 @@ impl TaskExecutorProcessor {
             }
         });
     }
-}
-
-fn own_stall(length: Duration) {
-    let seconds = length.as_secs_f64();
-    tracing::warn!("this process stood still for {seconds:.1} s, which counts as nobody's silence");
 }
