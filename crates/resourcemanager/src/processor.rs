@@ -8,13 +8,14 @@ mod beats;
 mod job_masters;
 mod task_executors;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use controller_events::{Cx, Fault, Handle, Processor, StopReason, When};
-use heartbeat::{HeartbeatManagerSender, HeartbeatServices};
+use entrypoint::Placement;
+use heartbeat::{HeartbeatManagerSender, HeartbeatServices, Suspends};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use runtime_core::{AllocationId, Clock, Epoch, Incarnation, InstanceId, JobId, ResourceId, Tick};
@@ -22,7 +23,7 @@ use tokio::runtime;
 use wire::convert::WireId as _;
 use wire::fencing::Fence;
 use wire::registration::{self, Registered};
-use wire::{RpcError, Transport, v1};
+use wire::{Address, RpcError, Transport, v1};
 
 use crate::event::RmEvent;
 use crate::slot_manager::{Effect, SlotManager};
@@ -35,11 +36,15 @@ pub(crate) struct Parts {
     pub(crate) epoch: Epoch,
     pub(crate) incarnation: Incarnation,
     pub(crate) heartbeats: HeartbeatServices,
+    /// Whether the machine's sleep can be seen: not where a simulation holds the clock.
+    pub(crate) placement: Placement,
     pub(crate) start_up_grace: Duration,
     pub(crate) job_timeout: Duration,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) runtime: runtime::Handle,
+    /// Where the others reach this process: known once it serves.
+    pub(crate) address: Arc<OnceLock<Address>>,
     pub(crate) seed: u64,
     pub(crate) view: Arc<ArcSwap<v1::ClusterDescription>>,
 }
@@ -53,6 +58,9 @@ pub(crate) struct ResourceManagerProcessor {
     task_executor_beats: HeartbeatManagerSender<ResourceId, InstanceId>,
     job_master_beats: HeartbeatManagerSender<JobId, Incarnation>,
     random: SmallRng,
+    /// Jobs whose masters were asked to see whether the own network is well.
+    probing: BTreeSet<JobId>,
+    suspends: Suspends,
     /// Jobs that have just lost their job master, to be looked at again after the job timeout.
     abandoned: Vec<JobId>,
 }
@@ -68,6 +76,8 @@ impl ResourceManagerProcessor {
             // Many job masters end with one process; there is nothing to wait for.
             job_master_beats: parts.heartbeats.without_hold().create_heartbeat_manager_sender("job master"),
             random,
+            probing: BTreeSet::new(),
+            suspends: Suspends::default(),
             abandoned: Vec::new(),
             parts,
         };
@@ -184,6 +194,7 @@ impl Processor for ResourceManagerProcessor {
             RmEvent::JobMasterStreamEnded(job, incarnation, why) => {
                 self.probe_job_master(job, incarnation, &why, cx.handle());
             }
+            RmEvent::Describe(reply) => reply.send(Ok(self.describe())),
             RmEvent::TaskExecutorBeat(request, reply) => reply.send(self.task_executor_beat(&request)),
             RmEvent::JobMasterBeat(request, reply) => reply.send(self.job_master_beat(&request)),
             RmEvent::TaskExecutorBeatSent(id, instance, end) => {
@@ -194,7 +205,6 @@ impl Processor for ResourceManagerProcessor {
             }
             RmEvent::SlotAnswered(allocation, result) => self.slot_answered(allocation, result),
             RmEvent::Beat => self.beat(cx.handle()),
-            RmEvent::Describe(reply) => reply.send(Ok(self.describe())),
             RmEvent::Overdue => self.slots.tell_overdue(self.now(), self.parts.start_up_grace),
             RmEvent::JobTimeout(job) => self.job_timed_out(job),
         }

@@ -1,6 +1,6 @@
 //! A resource manager process: its loop, its endpoint, its beginning and its end.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -46,16 +46,19 @@ impl ResourceManager {
         let resource_id: ResourceId = format!("resourcemanager-{:08x}", seed as u32).parse()?;
         let runtime = tokio::runtime::Handle::current();
         let incarnation = Incarnation::from_u128(seed);
+        let address = Arc::new(OnceLock::new());
         let processor = ResourceManagerProcessor::new(Parts {
             resource_id: resource_id.clone(),
             epoch,
             incarnation,
             heartbeats: server.heartbeats()?,
+            placement,
             start_up_grace: server.config.get(&keys::RESOURCEMANAGER_START_UP_TIME),
             job_timeout: server.config.get(&keys::RESOURCEMANAGER_JOB_TIMEOUT),
             transport: Arc::clone(&transport),
             clock: Arc::new(server.clock.clone()),
             runtime: runtime.clone(),
+            address: Arc::clone(&address),
             seed: (seed >> 64) as u64,
             view: Arc::clone(&view),
         });
@@ -76,6 +79,8 @@ impl ResourceManager {
         let serving =
             transport.serve(&bind, endpoints).await.map_err(|e| anyhow::anyhow!("rpc.bind: {e}"))?;
         let rpc_address = server.advertised_address(&keys::RPC_ADVERTISE, serving.local_address())?;
+        // Nobody else sets it.
+        let _ = address.set(rpc_address.clone());
         let running = placement.run(event_loop, &runtime, &server.clock)?;
         Ok(Self { rpc_address, resource_id, events, serving, running })
     }

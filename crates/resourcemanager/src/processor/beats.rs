@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_events::Handle;
+use entrypoint::Placement;
+use entrypoint::sleep::boot_clock;
 use heartbeat::{Effect, LastHeartbeat, Liveness, RpcOutcome};
-use runtime_core::{Clock, Incarnation, InstanceId, JobId, ResourceId};
+use runtime_core::{Clock, Incarnation, InstanceId, JobId, ResourceId, Tick};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::Fence;
 use wire::liveness::BeatEnd;
 use wire::{JobMasterGateway, RpcError, TaskExecutorGateway, v1};
 
+use super::job_masters::host_of;
 use super::task_executors::reported;
 use super::{ResourceManagerProcessor, schedule};
 use crate::event::RmEvent;
@@ -19,12 +22,16 @@ use crate::event::RmEvent;
 /// for one that refuses each.
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
 
+/// Of many job masters, mostly of one process, a few tell as much as all.
+const MOST_PROBES: usize = 8;
+
 /// Which bound a heartbeat call has apart from the interval.
 const RPC_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl ResourceManagerProcessor {
     pub(super) fn beat(&mut self, events: &Handle<RmEvent>) {
         let now = self.now();
+        self.note_sleep(now);
         for effect in self.task_executor_beats.advance(now) {
             match effect {
                 Effect::Request { id, incarnation } => {
@@ -39,8 +46,10 @@ impl ResourceManagerProcessor {
                     tracing::info!(of = "task executor", "{effect}");
                     self.slots.set_suspect(id, matches!(effect, Effect::Suspect { .. }), now);
                 }
-                noted @ (Effect::OwnStall(_) | Effect::CorrelatedLoss { .. }) => {
+                noted @ Effect::OwnStall(_) => tracing::warn!(of = "task executor", "{noted}"),
+                noted @ Effect::CorrelatedLoss { .. } => {
                     tracing::warn!(of = "task executor", "{noted}");
+                    self.probe_neutral(events);
                 }
             }
         }
@@ -56,6 +65,31 @@ impl ResourceManagerProcessor {
                 }
                 noted => tracing::info!(of = "job master", "{noted}"),
             }
+        }
+    }
+
+    /// A machine that slept is nobody's silence, for the clock that judges stood still too; but whoever reads the log should know.
+    fn note_sleep(&mut self, now: Tick) {
+        if self.parts.placement == Placement::Threads
+            && let Some(length) = self.suspends.turn(now, boot_clock())
+        {
+            tracing::warn!("this machine slept for {:.1} s", length.as_secs_f64());
+        }
+    }
+
+    /// Asks the job masters while verdicts on task executors wait for the own network to be well: one of another machine that
+    /// answers shows that it is.
+    fn probe_neutral(&mut self, events: &Handle<RmEvent>) {
+        let own = self.parts.address.get().map(|address| host_of(address.host_port()));
+        let elsewhere =
+            self.job_masters.iter().filter(|(_, master)| own.is_some_and(|own| own != master.host()));
+        let probes: Vec<_> = elsewhere
+            .map(|(job, master)| (*job, master.incarnation, Arc::clone(&master.gateway)))
+            .take(MOST_PROBES)
+            .collect();
+        for (job, incarnation, gateway) in probes {
+            self.probing.insert(job);
+            self.send_job_master_beats(job, incarnation, gateway, 1, events);
         }
     }
 
@@ -123,6 +157,9 @@ impl ResourceManagerProcessor {
             return;
         }
         if let Some(frame) = end.liveness {
+            if !frame.stall.is_zero() {
+                tracing::info!(task_executor = %id, "it says that it stood still for {:.1} s", frame.stall.as_secs_f64());
+            }
             self.task_executor_beats.receive_frame(id, &frame.with_incarnation(instance), now);
         }
         if let Some(verdict) = self.task_executor_beats.rpc_outcome(id, &instance, end.end, now) {
@@ -132,6 +169,9 @@ impl ResourceManagerProcessor {
 
     pub(super) fn job_master_beat_sent(&mut self, job: JobId, incarnation: Incarnation, end: BeatEnd) {
         let now = self.now();
+        if self.probing.remove(&job) {
+            self.task_executor_beats.probed(end.outcome() == RpcOutcome::Delivered, now);
+        }
         if end.is_of_another_life(incarnation) {
             let cause =
                 format!("the job master of {job} is no longer reachable: another life of it has answered");
@@ -157,9 +197,6 @@ impl ResourceManagerProcessor {
         self.connection(&id, instance)?;
         self.task_executor_beats.receive_heartbeat(&id, &instance, now, wall);
         self.slots.report(&id, instance, &report, now);
-            if !frame.stall.is_zero() {
-                tracing::info!(task_executor = %id, "it says that it stood still for {:.1} s", frame.stall.as_secs_f64());
-            }
         Ok(self.ack())
     }
 

@@ -23,12 +23,23 @@ pub(crate) struct JobMasterConnection {
 }
 
 impl JobMasterConnection {
+    /// The host that it is reached at.
+    pub(super) fn host(&self) -> &str {
+        host_of(&self.address)
+    }
+
     pub(super) fn disconnect(&mut self, cause: &str) {
         let message =
             v1::resource_manager_to_job_master::Message::Disconnect(v1::Disconnect { cause: cause.into() });
         self.talk.say(message_of(message));
         self.talk.disconnect();
     }
+}
+
+/// The host of an address.
+pub(crate) fn host_of(address: &str) -> &str {
+    let host_port = address.trim_end_matches('/').rsplit('/').next().unwrap_or(address);
+    host_port.rsplit_once(':').map_or(host_port, |(host, _)| host)
 }
 
 const fn message_of(message: v1::resource_manager_to_job_master::Message) -> v1::ResourceManagerToJobMaster {
@@ -205,5 +216,22 @@ impl ResourceManagerProcessor {
         tracing::info!(%job, why, "the stream of a job master has ended; asking whether it lives");
         let gateway = Arc::clone(&connection.gateway);
         self.send_job_master_beats(job, incarnation, gateway, self.parts.heartbeats.redials(), events);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_of;
+
+    #[test]
+    fn the_host_of_an_address_is_what_stands_before_its_port() {
+        for (address, host) in [
+            ("http://a.b:1", "a.b"),
+            ("http://a:1/", "a"),
+            ("http://[::1]:1", "[::1]"),
+            ("10.0.0.1:6120", "10.0.0.1"),
+        ] {
+            assert_eq!(host_of(address), host);
+        }
     }
 }
