@@ -21,7 +21,7 @@ pub struct HeartbeatMetrics {
     pub from_other_incarnation: Counter,
     /// Liveness frames dropped because a newer one had come.
     pub old_sequence: Counter,
-    /// Between two heartbeats of one target, in nanoseconds.
+    /// Between two heartbeats of one target, in nanoseconds: the longest since it was looked at before.
     pub gap: Histogram,
     /// From a request to the end of its call, in nanoseconds.
     pub rtt: Histogram,

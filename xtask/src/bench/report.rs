@@ -84,17 +84,6 @@ impl Report {
         Ok(Self { file: path.map(create).transpose()? })
     }
 
-    /// A row that another program has printed, as one JSON object.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub(super) fn pass(&mut self, row: &str) -> anyhow::Result<()> {
-        if let Some(file) = &mut self.file {
-            writeln!(file, "{row}")?;
-        }
-        Ok(())
-    }
-
     /// The median of some runs.
     ///
     /// # Errors
