@@ -16,6 +16,8 @@ use wire::{Address, ResourceManagerGateway, RpcError, TaskExecutorGateway, v1};
 
 use super::Counts;
 
+type Incoming = wire::MessageStream<v1::ResourceManagerToTaskExecutor>;
+
 /// A task executor that runs nothing.
 pub(super) struct Member {
     resource_id: String,
@@ -70,12 +72,21 @@ impl Members {
 
     /// Registers one of them and listens until it is given up.
     pub(super) async fn run(self: Arc<Self>, member: Arc<Member>) {
-        let end = self.register(&member).await.unwrap_or_else(|why| why);
+        let mut incoming = loop {
+            match self.register(&member).await {
+                Ok(incoming) => break incoming,
+                // An attempt that was given up may have been taken all the same, and ends the registration of the next. As
+                // in a real task executor the answer is to register again.
+                Err(why) => eprintln!("{} registers again: {why}", member.resource_id),
+            }
+        };
+        self.counts.registered.fetch_add(1, Relaxed);
+        let end = listen(&mut incoming).await.unwrap_or_else(|why| why);
         self.counts.lost.fetch_add(1, Relaxed);
         eprintln!("{} was given up: {end}", member.resource_id);
     }
 
-    async fn register(&self, member: &Arc<Member>) -> Result<String, String> {
+    async fn register(&self, member: &Arc<Member>) -> Result<Incoming, String> {
         let request = v1::RegisterTaskExecutorRequest {
             fence: member.fence(Epoch::UNKNOWN),
             resource_id: member.resource_id.clone(),
@@ -114,15 +125,7 @@ impl Members {
         // It has nothing more to say, and does not end.
         let outgoing = futures::stream::iter([Ok(first)]).chain(futures::stream::pending());
         let incoming = self.gateway.task_executor_stream(outgoing.boxed()).await;
-        let mut incoming = incoming.map_err(|error| error.to_string())?;
-        self.counts.registered.fetch_add(1, Relaxed);
-        while let Some(message) = incoming.next().await {
-            let message = message.map_err(|error| error.to_string())?.message;
-            if let Some(v1::resource_manager_to_task_executor::Message::Disconnect(bye)) = message {
-                return Err(bye.cause);
-            }
-        }
-        Ok("its stream has ended".into())
+        incoming.map_err(|error| error.to_string())
     }
 
     fn of(&self, instance: &[u8]) -> Option<(InstanceId, Epoch, Arc<Member>)> {
@@ -130,6 +133,17 @@ impl Members {
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         registered.get(&instance).map(|(epoch, member)| (instance, *epoch, Arc::clone(member)))
     }
+}
+
+/// Hears the resource manager until it says good-bye or the stream ends.
+async fn listen(incoming: &mut Incoming) -> Result<String, String> {
+    while let Some(message) = incoming.next().await {
+        let message = message.map_err(|error| error.to_string())?.message;
+        if let Some(v1::resource_manager_to_task_executor::Message::Disconnect(bye)) = message {
+            return Ok(bye.cause);
+        }
+    }
+    Ok("its stream has ended".into())
 }
 
 fn runs_nothing<T>() -> Result<T, RpcError> {

@@ -10,7 +10,6 @@
 mod bad_input;
 mod checkpoints;
 mod failover;
-mod fleet;
 mod heartbeats;
 mod jobs;
 mod masters;
