@@ -29,7 +29,7 @@ pub struct LookupService {
 }
 
 impl LookupService {
-    /// Serves a table on a free port.
+    /// Serves a table on a free port of the loopback interface.
     ///
     /// # Errors
     /// It does not become ready.
@@ -40,8 +40,23 @@ impl LookupService {
         options: LookupOptions,
         logs: &Path,
     ) -> anyhow::Result<Self> {
+        Self::start_at("127.0.0.1", binaries, table, key, options, logs)
+    }
+
+    /// Serves a table on a free port of this address.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub fn start_at(
+        host: &str,
+        binaries: &Binaries,
+        table: &Path,
+        key: &str,
+        options: LookupOptions,
+        logs: &Path,
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(binaries.path("tidegate"));
-        command.arg("serve-table").arg(table).args(["--key", key, "--bind", "127.0.0.1:0"]);
+        command.arg("serve-table").arg(table).args(["--key", key, "--bind", &format!("{host}:0")]);
         command.arg("--delay").arg(format!("{}ms", options.delay.as_millis()));
         command.arg("--error-rate").arg(options.error_rate.to_string());
         command.arg("--seed").arg(options.seed.to_string());
@@ -52,10 +67,23 @@ impl LookupService {
         Ok(Self { process, address })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Its address and port.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Ends it, and says how many requests it has answered.
+    ///
+    /// # Errors
+    /// It had to be killed, or does not say.
+    pub fn stop(mut self) -> anyhow::Result<u64> {
+        self.process.stop()?;
+        let log = self.process.log();
+        let answered = log.lines().find_map(|line| {
+            line.split_once("answered ")?.1.split_once(" requests").and_then(|(n, _)| n.parse().ok())
+        });
+        answered.with_context(|| format!("serve-table does not say how much it has answered: {log}"))
     }
 
     /// The process.

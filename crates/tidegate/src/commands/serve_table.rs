@@ -13,13 +13,13 @@ use tokio::runtime::Builder;
 use super::runtime;
 use crate::failure::Failure;
 use crate::interrupt::Interrupts;
-use crate::lookup::{Faults, LookupService, Rows};
-use crate::output::Output;
+use crate::lookup::{Counts, Faults, LookupService, Rows};
+use crate::output::{Output, note};
 
 /// Serve the rows of a file over HTTP, for trying jobs out
 ///
 /// GET /KEY (percent-encoded) is answered 200 with the row, 404 where there is none, or an injected 503. When it serves,
-/// it prints one line of JSON with its address; SIGTERM or Ctrl-C end it.
+/// it prints one line of JSON with its address; SIGTERM or Ctrl-C end it, and it says how much it has answered.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -80,8 +80,12 @@ impl ServeTable {
         output.document(&Ready { ready: true, role: "serve-table", http: bound.to_string() })?;
         tokio::select! {
             biased;
-            _ = interrupts.next() => Ok(()),
-            ended = service.serve(listener, bound) => Ok(ended?),
+            _ = interrupts.next() => {
+                let Counts { served, injected } = service.counts();
+                note(&format!("answered {served} requests, {injected} of them with an injected 503"));
+                Ok(())
+            }
+            ended = service.clone().serve(listener, bound) => Ok(ended?),
         }
     }
 }
