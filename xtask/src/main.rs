@@ -3,6 +3,7 @@
 //! A task is a module with an `Args` and a `run`; a line here for each in the three lists makes it known.
 
 mod bench;
+mod chaos;
 mod cluster;
 mod codegen;
 mod demo;
@@ -32,6 +33,8 @@ enum Task {
     Demo,
     /// Measure, each figure the median of several runs
     Bench(bench::Args),
+    /// Kill, stop and cut off the processes of a cluster while a job runs, and check its result
+    Chaos(chaos::Args),
     /// Run a cluster in the foreground until Ctrl-C
     Cluster(cluster::Args),
     /// Make the gRPC code from proto/, or with --check compare it with what is committed
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Demo => demo::run(),
         Task::Bench(args) => bench::run(&args),
+        Task::Chaos(args) => chaos::run(&args),
         Task::Cluster(args) => cluster::run(&args),
         Task::Codegen { check } => codegen::run(check),
         Task::Tidy => tidy::run(),

@@ -39,6 +39,13 @@ impl Patience {
         self.within.saturating_sub(self.elapsed())
     }
 
+    /// Lets the time pass.
+    // Other processes use it.
+    #[allow(clippy::disallowed_methods)]
+    pub fn pass(&self) {
+        std::thread::sleep(self.left());
+    }
+
     /// Asks again and again until there is an answer.
     ///
     /// # Errors

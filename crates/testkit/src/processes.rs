@@ -11,11 +11,13 @@ mod cluster;
 mod command_line;
 mod lookup;
 mod memory;
+mod network;
 mod process;
 
 pub use binaries::{Binaries, PROGRAMS};
-pub use cluster::{ProcessCluster, ProcessClusterBuilder, Role, free_port};
+pub use cluster::{Place, ProcessCluster, ProcessClusterBuilder, Role, free_port};
 pub use command_line::{CommandLine, CommandOutput, RunningCommand};
 pub use lookup::{LookupOptions, LookupService};
-pub use memory::Usage;
+pub use memory::{Usage, open_files};
+pub use network::{Cut, Network};
 pub use process::{Process, Signal};

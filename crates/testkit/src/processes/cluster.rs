@@ -5,14 +5,14 @@ mod role;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::{Binaries, CommandLine, Process, Usage};
-pub use builder::{ProcessClusterBuilder, free_port};
+pub use builder::{Place, ProcessClusterBuilder, free_port};
 pub use role::Role;
 
 use crate::http;
@@ -30,6 +30,7 @@ pub struct ProcessCluster {
     binaries: Binaries,
     settings: Vec<(String, String)>,
     addresses: BTreeMap<(Role, &'static str), String>,
+    places: BTreeMap<Role, Place>,
     task_executors: usize,
     folder: PathBuf,
     _temporary: Option<tempfile::TempDir>,
@@ -79,7 +80,8 @@ impl ProcessCluster {
         if self.processes.contains_key(&role) {
             bail!("{role} runs already");
         }
-        let mut command = Command::new(self.binaries.path(role.program()));
+        let place = self.places.get(&role).cloned().unwrap_or_default();
+        let mut command = place.command(&self.binaries.path(role.program()));
         let mut set = |key: &str, value: &str| {
             command.arg("--set").arg(format!("{key}={value}"));
         };
@@ -87,7 +89,8 @@ impl ProcessCluster {
             set(key, value);
         }
         for (key, _) in role.addresses() {
-            set(key, self.addresses.get(&(role, *key)).map_or("127.0.0.1:0", String::as_str));
+            let any = format!("{}:0", place.host);
+            set(key, self.addresses.get(&(role, *key)).unwrap_or(&any));
         }
         set("state.dir", &self.folder.join("state").to_string_lossy());
         if let Some(address) = self.addresses.get(&(Role::ResourceManager, "rpc.bind")) {
@@ -124,6 +127,18 @@ impl ProcessCluster {
         self.processes.get_mut(&role).with_context(|| format!("{role} does not run"))
     }
 
+    /// Whether a process was started and neither killed nor stopped since.
+    #[must_use]
+    pub fn is_started(&self, role: Role) -> bool {
+        self.processes.contains_key(&role)
+    }
+
+    /// Whether a process was ready since it was last started.
+    #[must_use]
+    pub fn is_ready(&self, role: Role) -> bool {
+        self.ready.contains_key(&role)
+    }
+
     /// `kill -9`.
     ///
     /// # Errors
@@ -131,6 +146,7 @@ impl ProcessCluster {
     pub fn kill(&mut self, role: Role) -> anyhow::Result<()> {
         self.process(role)?.kill()?;
         self.processes.remove(&role);
+        self.ready.remove(&role);
         Ok(())
     }
 
@@ -141,6 +157,7 @@ impl ProcessCluster {
     pub fn stop(&mut self, role: Role) -> anyhow::Result<(ExitStatus, Duration)> {
         let ended = self.process(role)?.stop()?;
         self.processes.remove(&role);
+        self.ready.remove(&role);
         Ok(ended)
     }
 
@@ -174,7 +191,7 @@ impl ProcessCluster {
         address.map(String::as_str).with_context(|| format!("{role} has no `{which}` address yet"))
     }
 
-    /// What a role said when it was last ready.
+    /// What a running role said when it was ready.
     #[must_use]
     pub fn ready_line(&self, role: Role) -> Option<&Value> {
         self.ready.get(&role)

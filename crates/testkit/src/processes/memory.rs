@@ -45,6 +45,15 @@ fn parse(status: &str, stat: &str) -> Option<Usage> {
     Some(Usage { resident: kib("VmRSS")? * 1_024, peak: kib("VmHWM")? * 1_024, cpu })
 }
 
+/// How many files, sockets included, a process has open.
+///
+/// # Errors
+/// It does not live, or this is no Linux.
+pub fn open_files(pid: u32) -> anyhow::Result<usize> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    Ok(entries.with_context(|| format!("cannot see what process {pid} has open"))?.count())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -18,6 +19,35 @@ pub struct ProcessClusterBuilder {
     task_executors: usize,
     settings: Vec<(String, String)>,
     addresses: BTreeMap<(Role, &'static str), String>,
+    places: BTreeMap<Role, Place>,
+}
+
+/// Where a process runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The address that it binds.
+    pub host: String,
+    /// What stands before its command line.
+    pub prefix: Vec<String>,
+}
+
+impl Place {
+    pub(super) fn command(&self, program: &Path) -> Command {
+        match self.prefix.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        }
+    }
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { host: "127.0.0.1".into(), prefix: Vec::new() }
+    }
 }
 
 impl ProcessClusterBuilder {
@@ -75,6 +105,13 @@ impl ProcessClusterBuilder {
         self
     }
 
+    /// Where a process runs, instead of beside its starter on the loopback interface.
+    #[must_use]
+    pub fn place(mut self, role: Role, place: Place) -> Self {
+        self.places.insert(role, place);
+        self
+    }
+
     /// Prepares the cluster; its processes are started by the caller.
     ///
     /// # Errors
@@ -93,7 +130,10 @@ impl ProcessClusterBuilder {
         // Known from the start: the others look for it, whether it runs or not.
         let resource_manager = match addresses.get(&(Role::ResourceManager, "rpc.bind")) {
             Some(address) => address.clone(),
-            None => format!("127.0.0.1:{}", free_port()?),
+            None => {
+                let host = self.places.get(&Role::ResourceManager).map_or("127.0.0.1", |place| &place.host);
+                format!("{host}:{}", free_port()?)
+            }
         };
         addresses.insert((Role::ResourceManager, "rpc.bind"), resource_manager);
         Ok(ProcessCluster {
@@ -102,6 +142,7 @@ impl ProcessClusterBuilder {
             binaries,
             settings: self.settings,
             addresses,
+            places: self.places,
             task_executors: self.task_executors,
             folder,
             _temporary: temporary,
@@ -127,6 +168,7 @@ impl Default for ProcessClusterBuilder {
             task_executors: 2,
             settings: vec![("taskexecutor.slots".into(), "2".into())],
             addresses: BTreeMap::new(),
+            places: BTreeMap::new(),
         }
     }
 }
