@@ -2,6 +2,7 @@
 
 mod asyncio;
 mod controller_events;
+mod fail_over;
 mod fleet;
 mod flink;
 mod heartbeat;
@@ -25,10 +26,10 @@ pub(crate) struct Args {
     /// Fewer runs on less input: to see that it works, not to compare
     #[arg(long)]
     quick: bool,
-    /// How many runs make a median; 5, and fewer with --quick
+    /// How many runs make a median; 5, of fail-overs 7, and fewer with --quick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// Of the group asyncio, only rows whose name contains this
+    /// Of the group asyncio, and of the fail-overs of the group cluster, only rows whose name contains this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Also run Apache Flink beside the groups asyncio and heartbeat, by the programs in this folder; a Python environment
@@ -57,9 +58,9 @@ enum Group {
     Asyncio,
     /// A received heartbeat, memory, CPU and lateness, beside other timers
     Heartbeat,
-    /// File to file with a table look-up, then what `cluster` measures
+    /// File to file with a table look-up, then start-up and memory as in `cluster`
     Pipeline,
-    /// Start-up and memory of the four processes
+    /// Start-up and memory of the four processes, and fail-over
     Cluster,
     /// The event loop beside channels and actors
     ControllerEvents,
@@ -98,14 +99,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let binaries = programs::build()?;
     let folder = programs::work_folder("bench")?;
-    let measured = (|| {
+    let measured: anyhow::Result<()> = (|| {
         if wanted(Group::Pipeline) {
             let copies = if args.quick { 1 } else { 10 };
             let data = crate::workspace::root().join(&args.data);
             pipeline::measure(&binaries, &folder, &data, copies, runs(1), &mut report)?;
         }
         // One of the two is asked for, and both measure this.
-        start_up::measure(&binaries, &folder, runs(1), &mut report)
+        start_up::measure(&binaries, &folder, runs(1), &mut report)?;
+        if wanted(Group::Cluster) {
+            let rounds = args.rounds.map_or(if args.quick { 1 } else { 7 }, usize::from);
+            fail_over::measure(&binaries, &folder, rounds, args.only.as_deref(), &mut report)?;
+        }
+        Ok(())
     })();
     measured.with_context(|| format!("logs and output are in {}", folder.display()))?;
     programs::remove(&folder)
