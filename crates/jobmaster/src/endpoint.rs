@@ -11,6 +11,7 @@ use runtime_core::{Epoch, Incarnation, JobId};
 use wire::convert::{WireId as _, attempt_id, resource_id};
 use wire::fencing::{Fence, UnknownEpoch};
 use wire::liveness::beside_the_loop;
+use wire::stream::tied;
 use wire::{JobMasterGateway, MessageStream, RpcError, RpcErrorKind, v1};
 
 use crate::dispatcher::Started;
@@ -154,7 +155,9 @@ impl JobMasterGateway for Endpoint {
         let job = JobId::from_wire(&hello.job_id, "job_id")?;
         let events = self.master(job)?.events;
         let outbound = self.ask(job, |reply| JmEvent::TaskExecutorStream(hello, reply)).await?;
+        let (outbound, tie) = tied(outbound);
         tokio::spawn(async move {
+            let _tie = tie;
             let why = loop {
                 match inbound.next().await {
                     Some(Ok(message)) => {

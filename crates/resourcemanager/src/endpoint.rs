@@ -9,6 +9,7 @@ use futures::StreamExt;
 use runtime_core::{Epoch, InstanceId, JobId};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::{Fence, UnknownEpoch};
+use wire::stream::{Tie, tied};
 use wire::{Address, MessageStream, ResourceManagerGateway, RpcError, v1};
 
 use crate::callback::{Callback, failure};
@@ -143,7 +144,8 @@ impl ResourceManagerGateway for Endpoint {
             move |message| events.put(RmEvent::TaskExecutorSays(said_by.clone(), instance, message)).is_ok();
         let events = self.events.clone();
         let ended = move |why| drop(events.put(RmEvent::TaskExecutorStreamEnded(id, instance, why)));
-        tokio::spawn(pump(inbound, says, ended));
+        let (outbound, tie) = tied(outbound);
+        tokio::spawn(pump(inbound, says, ended, tie));
         Ok(outbound)
     }
 
@@ -165,7 +167,8 @@ impl ResourceManagerGateway for Endpoint {
         let says = move |message| events.put(RmEvent::JobMasterSays(job, incarnation, message)).is_ok();
         let events = self.events.clone();
         let ended = move |why| drop(events.put(RmEvent::JobMasterStreamEnded(job, incarnation, why)));
-        tokio::spawn(pump(inbound, says, ended));
+        let (outbound, tie) = tied(outbound);
+        tokio::spawn(pump(inbound, says, ended, tie));
         Ok(outbound)
     }
 }
@@ -182,6 +185,7 @@ async fn pump<T>(
     mut inbound: MessageStream<T>,
     says: impl Fn(T) -> bool + Send,
     ended: impl FnOnce(String) + Send,
+    _tie: Tie,
 ) {
     let why = loop {
         match inbound.next().await {

@@ -11,8 +11,10 @@ mod inbox;
 mod outbox;
 #[cfg(test)]
 mod tests;
+mod tie;
 
 pub use duplex::{Duplex, listen};
 pub use envelope::Envelope;
 pub use inbox::Inbox;
 pub use outbox::Outbox;
+pub use tie::{Tie, tied};
