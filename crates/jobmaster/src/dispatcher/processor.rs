@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use checkpoint::{Stores, layout};
 use controller_events::StopReason;
 use controller_events::{
     Cx, Event, EventLoop, EventState, Fault, Handle, LoopOptions, NotRun, Processor, Reply, Tag, When,
@@ -24,7 +25,9 @@ use super::{CancelOutcome, History, PastJob, SubmitError, Views};
 use crate::endpoint::{Master, Masters};
 use crate::job_store::{JobFolder, JobStore, Left, Remembered, StoredSubmission, Unrecoverable};
 use crate::master::event::JmEvent;
+use crate::master::view::JobView;
 use crate::master::{JobMasterProcessor, Shared, Submission};
+use crate::status::JobStatus;
 
 /// Between two tries to store the result of a job.
 const RESULT_PAUSE: Duration = Duration::from_secs(5);
@@ -272,9 +275,29 @@ impl DispatcherProcessor {
             drop(cx.handle().schedule(Some(tag), When::At(at), DispatcherEvent::StoreResult(job)));
             return;
         }
-        if let Err(error) = led.folder.remove() {
-            tracing::warn!(%job, %error, "what is left of a job that is over is removed at the next start");
-        }
+        let (folder, stores, view) =
+            (Arc::clone(&led.folder), Arc::clone(&self.parts.shared.stores), view.load_full());
+        let shared = &self.parts.shared;
+        shared.placement.block(&shared.runtime, move || {
+            remove_checkpoints(&view, &*stores);
+            if let Err(error) = folder.remove() {
+                tracing::warn!(%job, %error, "what is left of a job that is over is removed at the next start");
+            }
+        });
+    }
+}
+
+/// A job that has come to its end as somebody wished needs no checkpoint any more (Flink:
+/// `execution.checkpointing.externalized-checkpoint-retention`). Those of a failed one are left to whoever wants to know
+/// how far it had got.
+fn remove_checkpoints(view: &JobView, stores: &dyn Stores) {
+    let Some(options) = &view.checkpoint_options else { return };
+    if !matches!(view.status, JobStatus::Finished | JobStatus::Canceled) {
+        return;
+    }
+    let removed = stores.open(&options.dir).and_then(|store| layout::remove_job(&*store, view.id));
+    if let Err(error) = removed {
+        tracing::warn!(job = %view.id, %error, "the checkpoints of a job that is over could not be removed");
     }
 }
 
