@@ -90,10 +90,16 @@ impl InputGates {
         self.gone
     }
 
-    /// How many channels have not ended.
+    /// How many channels there are, those that have ended included: what they brought may still be under way.
     #[must_use]
-    pub fn open(&self) -> usize {
-        self.open
+    pub fn channels(&self) -> usize {
+        self.receivers.len()
+    }
+
+    /// Whether what comes next takes no room: a barrier that has come from all channels, or the end of all of them.
+    #[must_use]
+    pub fn takes_no_room(&self) -> bool {
+        self.is_finished() || matches!(self.merged.front(), Some(Element::Stream(StreamElement::Barrier(_))))
     }
 
     /// How many batches were taken so far.

@@ -64,12 +64,15 @@ impl Runner {
         }
     }
 
-    /// Whether what stands before a barrier is to be taken in without room.
+    /// Whether the next element is to be taken in without room: it needs none, or stands before a barrier.
     pub(super) fn parks(&mut self) -> bool {
         self.look_at_the_gates();
         let Head::Gates(gates) = &self.head else { return false };
-        let (batches, open) = (gates.batches(), gates.open());
-        self.checkpointing.parks(batches, open, self.chain.cx.now) && self.chain.can_park()
+        if gates.takes_no_room() {
+            return true;
+        }
+        let (batches, channels) = (gates.batches(), gates.channels());
+        self.checkpointing.parks(batches, channels, self.chain.cx.now) && self.chain.can_park()
     }
 
     /// While anything is parked the producers send nothing but barriers, so that not every checkpoint adds to it.

@@ -13,7 +13,7 @@ use runtime_core::{Barrier, EpochMillis, JobId, Tick};
 /// that is not stuck has used the time to make room.
 const PARK_AFTER: Duration = Duration::from_millis(50);
 
-/// Batches that are taken in without room, for each open channel: twice what a channel holds from its producer's writer to
+/// Batches that are taken in without room, for each channel: twice what a channel holds from its producer's writer to
 /// its consumer's buffer. A producer that is told of a checkpoint far too late fills no memory with it.
 const PARKED_BATCHES: u64 = 16;
 
