@@ -145,7 +145,11 @@ impl Simulation {
             }
         }
         let last = self.cluster.result(job);
-        anyhow::bail!("the job has not ended {patience:?} after the last deed: {last:?}")
+        let view = self.cluster.dispatcher().and_then(|dispatcher| dispatcher.view(job));
+        let cluster = self.describe_cluster().await;
+        anyhow::bail!(
+            "the job has not ended {patience:?} after the last deed: {last:?}\n{view:#?}\n{cluster:#?}"
+        )
     }
 
     async fn watch_until(

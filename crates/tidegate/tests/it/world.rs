@@ -196,6 +196,7 @@ impl FlightsJob {
         Self {
             sink: world.path("out.jsonl").to_str().unwrap().to_owned(),
             restart: "{strategy: fixed-delay, attempts: 20, delay: 0}",
+            max_rate: Some(RATE / 3),
             checkpoints: Some(("300ms", world.path("checkpoints"))),
             ..Self::slow(world)
         }
