@@ -97,7 +97,7 @@ fn again(args: &Args, seed: u64) -> String {
     if args.no_checkpoints {
         command.push_str(" --no-checkpoints");
     }
-    let names = args.spare.iter().filter_map(|who| clap::ValueEnum::to_possible_value(who));
+    let names = args.spare.iter().filter_map(clap::ValueEnum::to_possible_value);
     let names: Vec<String> = names.map(|value| value.get_name().to_owned()).collect();
     if !names.is_empty() {
         command.push_str(" --spare ");

@@ -238,7 +238,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
         let place = self.place(id);
         let found =
             place.and_then(|place| Some((place, self.targets.known(place)?, self.stamps.get(place)?)));
-        let Some((place, known, stamp)) = found else { return self.from_unknown() };
+        let Some((place, known, stamp)) = found else { return self.unknown_sender() };
         if known.incarnation != *incarnation {
             self.metrics.from_other_incarnation.increment();
             return Received::OtherIncarnation;
@@ -254,7 +254,7 @@ impl<K: Clone + Eq + Hash, N: Clone + Eq> Watch<K, N> {
     }
 
     #[cold]
-    fn from_unknown(&self) -> Received {
+    fn unknown_sender(&self) -> Received {
         if self.stopped {
             return Received::Stopped;
         }

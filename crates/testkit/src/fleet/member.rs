@@ -168,6 +168,10 @@ impl TaskExecutorGateway for Members {
         runs_nothing()
     }
 
+    async fn trigger_checkpoint(&self, _: v1::TriggerCheckpointRequest) -> Result<v1::Ack, RpcError> {
+        runs_nothing()
+    }
+
     async fn heartbeat_from_resource_manager(
         &self,
         request: v1::HeartbeatToTaskExecutorRequest,

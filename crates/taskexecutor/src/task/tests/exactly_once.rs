@@ -77,7 +77,7 @@ fn register(cluster: &mut Cluster, seed: u64) {
         let n = request.record.field("n").and_then(|n| n.as_i64()).unwrap() as u64;
         let drawn = (n ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         // Now and then one takes long, so that queues fill behind it.
-        let millis = if drawn % 97 == 0 { 400 } else { drawn % 13 };
+        let millis = if drawn.is_multiple_of(97) { 400 } else { drawn % 13 };
         if millis > 0 {
             tokio::time::sleep(Duration::from_millis(millis)).await;
         }
