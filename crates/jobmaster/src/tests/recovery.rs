@@ -17,7 +17,7 @@ async fn a_job_is_stored_before_its_submission_is_answered_and_taken_up_by_the_n
     master.stop().await;
 
     let master = world.start().await;
-    let view = until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    let view = until(&master, JOB, |view| view.status == JobStatus::Restarting).await;
     assert_eq!((view.name.as_str(), view.restarts), ("first", 1), "its tasks begin again");
     assert_eq!(view.started_at(), before.started_at(), "its duration goes on");
     // The client's repeated request is that job, not another.
@@ -39,7 +39,7 @@ async fn an_output_is_overwritten_once_in_all_lives_of_a_job() {
     master.stop().await;
     fs::write(&output, "committed by this job\n").unwrap();
     let master = world.start().await;
-    until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    until(&master, JOB, |view| view.status == JobStatus::Restarting).await;
     assert_eq!(fs::read_to_string(&output).unwrap(), "committed by this job\n");
     master.stop().await;
 }
@@ -59,7 +59,7 @@ async fn a_job_that_cannot_be_read_is_shown_with_a_way_out_and_the_others_go_on(
     fs::write(&splits, &content[..content.len() / 2]).unwrap();
 
     let master = world.start().await;
-    until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    until(&master, JOB, |view| view.status == JobStatus::Restarting).await;
     let (status, result) = ask(&master, "GET", &format!("/v1/jobs/{OTHER}/execution-result")).await;
     assert_eq!(status, 200);
     let result = &result["job-execution-result"];
@@ -72,7 +72,7 @@ async fn a_job_that_cannot_be_read_is_shown_with_a_way_out_and_the_others_go_on(
     // Whoever restores the file gets the job back.
     fs::write(&splits, content).unwrap();
     let master = world.start().await;
-    until(&master, OTHER, |view| view.status == JobStatus::Created).await;
+    until(&master, OTHER, |view| view.status == JobStatus::Restarting).await;
     master.stop().await;
 }
 
@@ -129,7 +129,7 @@ async fn a_job_whose_result_cannot_be_stored_is_remembered() {
     master.stop().await;
     fs::remove_file(&in_the_way).unwrap();
     let master = world.start().await;
-    until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    until(&master, JOB, |view| view.status == JobStatus::Restarting).await;
     master.stop().await;
 }
 

@@ -27,7 +27,7 @@ async fn c095_a_term_that_ends_while_it_begins_leads_nothing_and_the_next_takes_
     assert!(world.folder(JOB).join("submission").exists());
 
     let master = world.start().await;
-    let view = until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    let view = until(&master, JOB, |view| view.status == JobStatus::Restarting).await;
     assert_eq!(view.restarts, 1, "the term in between began nothing");
     master.stop().await;
 }
