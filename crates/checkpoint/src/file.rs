@@ -17,7 +17,7 @@ use crate::store::{CheckpointStore, StoreError};
 use crate::{name, words};
 
 /// How often a write looks for its folder. It is removed between two looks only by the removal of the last object in it.
-const BEGINNINGS: u32 = 3;
+const BEGINNINGS: u32 = 50;
 
 /// How many folders are remembered as durable: those of the checkpoints in progress, with room to spare.
 const REMEMBERED: usize = 256;
@@ -65,7 +65,11 @@ impl FileStore {
             let _ = fs::remove_file(&temporary);
             return Err(cause);
         }
-        disk::sync_folder(folder)
+        match disk::sync_folder(folder) {
+            // It is gone with all that was in it: somebody has removed the object since.
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(()),
+            synced => synced,
+        }
     }
 
     /// An empty file to write to. An empty folder may be removed at any moment, by another process too; one with a file in
