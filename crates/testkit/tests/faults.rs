@@ -105,6 +105,10 @@ fn check_output(folder: &Path, result: &JobResult) -> anyhow::Result<()> {
 
 /// Runs the job while the script is played; the network's log as text.
 fn run(seed: u64, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
+    run_with(Shape::of_seed(seed), script)
+}
+
+fn run_with(shape: Shape, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
     let folder = tempfile::tempdir()?;
     input(folder.path());
     let ledger = Ledger::default();
@@ -113,7 +117,7 @@ fn run(seed: u64, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
         slots: 1,
         calls: calls(&ledger),
         state: Some(folder.path().join("state")),
-        ..Shape::of_seed(seed)
+        ..shape
     };
     let (result, log) = simulate(shape, async |simulation| {
         let job = simulation.submit(JOB, folder.path()).await?;
@@ -151,6 +155,18 @@ fn nothing_befalls_it() {
     let (result, _) = run(0, &Script::default()).unwrap();
     assert_eq!(result.restarts, 0);
     assert!(result.checkpoints > 5, "{result:?}");
+}
+
+#[test]
+fn c097_who_cannot_be_heard_by_the_job_master_is_replaced_and_comes_back_by_itself() {
+    let mut restarts = 0;
+    for number in 1..=TASK_EXECUTORS {
+        let script =
+            format!("2s one-way taskexecutor-{number} jobmaster\n62s heal taskexecutor-{number} jobmaster");
+        let (result, _) = run(u64::from(number), &script.parse().unwrap()).unwrap();
+        restarts += result.restarts;
+    }
+    assert!(restarts >= 2, "two of the three run the job's tasks: {restarts}");
 }
 
 // A hundred seeds, in parts that run side by side.
