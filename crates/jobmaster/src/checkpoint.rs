@@ -6,6 +6,6 @@ mod metadata;
 mod stats;
 
 pub use coordinator::CheckpointCoordinator;
-pub use log::{CheckpointLog, CheckpointPointer, LogError, VolatileLog};
+pub use log::{CheckpointLog, CheckpointPointer, LogError};
 pub use metadata::CompletedCheckpoint;
 pub use stats::{CheckpointEntry, CheckpointStats, CheckpointStatus, RestoredCheckpoint};

@@ -44,17 +44,3 @@ pub trait CheckpointLog: Send + Sync {
     /// [`LogError`].
     fn completed(&self, pointers: &[CheckpointPointer]) -> Result<(), LogError>;
 }
-
-/// Remembers nothing beyond the process.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct VolatileLog;
-
-impl CheckpointLog for VolatileLog {
-    fn reserve(&self, _: u64) -> Result<(), LogError> {
-        Ok(())
-    }
-
-    fn completed(&self, _: &[CheckpointPointer]) -> Result<(), LogError> {
-        Ok(())
-    }
-}
