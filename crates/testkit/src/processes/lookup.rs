@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{Binaries, Process};
+use super::{Binaries, Process, Signal};
 
 const READY: Duration = Duration::from_secs(20);
 
@@ -71,6 +71,22 @@ impl LookupService {
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Answers nothing until [`resume`](Self::resume): calls wait, whatever the machine's speed.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.signal(Signal::Stop)
+    }
+
+    /// Goes on, with the requests that came meanwhile first.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.signal(Signal::Continue)
     }
 
     /// Ends it, and says how many requests it has answered.

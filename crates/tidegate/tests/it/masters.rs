@@ -8,8 +8,13 @@ use crate::world::{FlightsJob, LONG, SHORT, World, expected, subtasks, tailnum};
 #[test]
 fn c093_a_resource_manager_that_is_started_again_learns_all_and_no_task_stops() {
     let mut world = World::started();
-    let running = world.start(&FlightsJob::slow(&world));
+    let mut service = world.service();
+    let mut job = FlightsJob::slow(&world);
+    job.service = Some(service.address().to_owned());
+    let running = world.start(&job);
     let (id, before) = world.await_middle();
+    // The job stays in its middle for as long as this takes.
+    service.pause().unwrap();
     world.cluster.kill(Role::ResourceManager).unwrap();
     world.cluster.start(Role::ResourceManager).unwrap();
     // Two of four slots are the job's, before and after: nothing is promised to it twice.
@@ -23,6 +28,7 @@ fn c093_a_resource_manager_that_is_started_again_learns_all_and_no_task_stops() 
         subtasks(detail).into_iter().map(of).collect()
     };
     assert_eq!(attempts(&before), attempts(&after), "the same tasks at the same places");
+    service.resume().unwrap();
     let result = running.wait(LONG).unwrap().expect_status(0).unwrap().json().unwrap();
     assert_eq!(result["restarts"], 0, "{result}");
     join::same_per_key(&expected().lines[..SHORT], &world.parts("out"), tailnum).unwrap();

@@ -217,7 +217,7 @@ impl FlightsJob {
             "name: {name}\nparallelism: {parallelism}\nrestart: {restart}\n{checkpoints}\
              source: {{file: {{path: {input}{rate}}}}}\n\
              steps:\n  - enrich:\n      name: plane\n      order: {order}\n      key: tailnum\n      capacity: 500\n      \
-             timeout: 30s\n      retry: {{strategy: fixed-delay, max_retries: 5, delay: 10ms}}\n      into: plane\n      \
+             timeout: 5m\n      retry: {{strategy: fixed-delay, max_retries: 5, delay: 10ms}}\n      into: plane\n      \
              call: {{{call}}}\nsink: {{file: {{path: {sink}}}}}\n",
             name = self.name,
             parallelism = self.parallelism,
