@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use testkit::processes::{Binaries, PROGRAMS};
+use testkit::processes::Binaries;
 
 use crate::step::succeed;
 use crate::workspace::cargo;
@@ -26,12 +26,10 @@ pub(crate) fn build_for_debugging() -> anyhow::Result<Binaries> {
 
 fn build_as(profile: &str) -> anyhow::Result<Binaries> {
     let mut command = cargo();
-    command.args(["build", "--bins"]);
+    // All of the workspace, as tests do: a choice of packages has other features, and so builds every dependency again.
+    command.args(["build", "--workspace", "--bins"]);
     if profile == "release" {
         command.arg("--release");
-    }
-    for program in PROGRAMS {
-        command.args(["--package", program]);
     }
     succeed(&mut command)?;
     Binaries::in_folder(target()?.join(profile))

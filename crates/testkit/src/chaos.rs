@@ -108,7 +108,7 @@ pub fn run(options: &Options, binaries: &Binaries, tell: &mut dyn FnMut(&str)) -
     outcome.check(&job)?;
     cluster.await_free_slots(all_slots, LONG).context("slots are missing")?;
     verdict::nothing_is_left(&job)?;
-    verdict::files_are_bounded(&files, &open_files_of(&mut cluster)?)?;
+    verdict::files_are_bounded(&files, || open_files_of(&mut cluster))?;
     if options.checkpoints {
         verdict::is_remembered(&mut cluster, &id, &outcome.result)?;
     }

@@ -10,10 +10,13 @@ use super::job::{self, Job};
 use super::{LONG, Options, deeds};
 use crate::flights;
 use crate::join;
+use crate::patience::{Look, Patience};
 use crate::processes::{ProcessCluster, Role};
 
 /// Files that a server may have open beyond those at its start: connections of peers that went and came.
 const FILES: usize = 24;
+/// Idle connections to a service are closed after 50 s.
+const IDLE: Duration = Duration::from_secs(90);
 
 /// What came of a run.
 #[derive(Debug, Clone)]
@@ -102,12 +105,22 @@ fn hidden(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// No server has gathered open files.
-pub(super) fn files_are_bounded(before: &[(Role, usize)], after: &[(Role, usize)]) -> anyhow::Result<()> {
-    for ((role, before), (_, after)) in before.iter().zip(after) {
-        ensure!(*after <= before + FILES, "{role} has {after} files open, {before} at its start");
-    }
-    Ok(())
+/// No server has gathered open files, once the connections to the service have been idle for long enough to be closed.
+pub(super) fn files_are_bounded(
+    before: &[(Role, usize)],
+    mut after: impl FnMut() -> anyhow::Result<Vec<(Role, usize)>>,
+) -> anyhow::Result<()> {
+    let bounded = || {
+        let after = after()?;
+        let more = before.iter().zip(&after).find(|((_, before), (_, after))| *after > before + FILES);
+        Ok(match more {
+            None => Look::Found(()),
+            Some(((role, before), (_, after))) => {
+                Look::NotYet(format!("{role} has {after} files open, {before} at its start"))
+            }
+        })
+    };
+    Patience::of(IDLE).until("no more files than at the start", bounded)
 }
 
 /// A job master that is started again knows the job's result, and that it does not run.
