@@ -96,11 +96,30 @@ pub enum SinkError {
         /// The dot file.
         path: PathBuf,
     },
-    /// A barrier reached a sink that was opened without checkpoints. Nothing was changed.
-    #[error("the output `{path}` was opened without checkpoints, and cannot take part in one")]
-    NoCheckpoints {
-        /// The dot file.
-        path: PathBuf,
+    /// The target has more than what is to be continued. Nothing was changed.
+    #[error(
+        "the output `{target}` holds {found} bytes, but the savepoint ends at {committed}: the job that took it went on, or \
+         another was started from it. To give up what came after it, cut the file: truncate -s {committed} {target}; \
+         to keep that, give the job another output"
+    )]
+    WentOn {
+        /// The target.
+        target: PathBuf,
+        /// Where the savepoint ends.
+        committed: u64,
+        /// The bytes that are there.
+        found: u64,
+    },
+    /// The folder has parts that are newer than what is to be continued. Nothing was changed.
+    #[error(
+        "the output folder holds `{part}`, which is newer than the savepoint {checkpoint}: the job that took it went on, or \
+         another was started from it. Move such parts away to give up what is in them, or give the job another output"
+    )]
+    PartsWentOn {
+        /// One of them.
+        part: PathBuf,
+        /// The savepoint's number.
+        checkpoint: u64,
     },
     /// A barrier came after that of a later checkpoint, or twice. Nothing was changed.
     #[error("the output `{path}` was staged for checkpoint {last} already, and cannot be for {checkpoint}")]

@@ -23,12 +23,14 @@
 //! deployment.
 
 mod commit;
+mod continued;
 mod disk;
 mod name;
 mod target;
 mod writer;
 
 pub use commit::{FileCommitter, commit};
+pub use continued::{SavedEnd, check_continued, prepare_continued, restore};
 pub use target::{check, prepare, sweep, sweep_attempts};
 pub use writer::{FileWriter, Mode, Restored};
 

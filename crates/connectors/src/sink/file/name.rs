@@ -40,9 +40,24 @@ pub(super) fn staged(unfinished: &Path, checkpoint: u64) -> PathBuf {
 
 /// The subtask of which a file of this name is a part, of some job's output; `None`: it is no part.
 pub(super) fn subtask_of_part(name: &str) -> Option<&str> {
+    numbers_of_part(name).map(|(subtask, _)| subtask)
+}
+
+/// The number of a part of this name among those of its subtask.
+pub(super) fn number_of_part(name: &str) -> Option<u64> {
+    numbers_of_part(name).and_then(|(_, part)| number(part))
+}
+
+fn numbers_of_part(name: &str) -> Option<(&str, &str)> {
     let numbers = name.strip_prefix("part-")?.strip_suffix(".jsonl")?;
     let (subtask, number) = numbers.split_once('-')?;
-    (digits(subtask) && digits(number)).then_some(subtask)
+    (digits(subtask) && digits(number)).then_some((subtask, number))
+}
+
+/// Where output of a savepoint is written before it is put in its place.
+pub(super) fn restored(target: &Path) -> PathBuf {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    target.with_file_name(format!(".{name}.savepoint-{}", std::process::id()))
 }
 
 /// The attempt after which the dot file `name` of this sink is named, staged or not; `None`: it is no such file.

@@ -50,11 +50,7 @@ pub fn check(options: &FileSinkOptions) -> Result<(), SinkError> {
 /// As [`check`]; or the folder cannot be made or written. Earlier output is still there in each of these cases.
 pub fn prepare(options: &FileSinkOptions) -> Result<(), SinkError> {
     check(options)?;
-    let folder = name::folder(options);
-    fs::create_dir_all(folder).map_err(SinkError::io("make the folder", folder))?;
-    let probe = folder.join(format!(".tidegate-probe-{}", std::process::id()));
-    File::create(&probe).map_err(SinkError::io("write into", folder))?;
-    remove(&probe)?;
+    make_folder(options)?;
     if options.overwrite {
         if options.parts {
             parts(options)?.iter().try_for_each(|path| remove(path))?;
@@ -64,6 +60,15 @@ pub fn prepare(options: &FileSinkOptions) -> Result<(), SinkError> {
         sweep_where(options, |_| true)?;
     }
     Ok(())
+}
+
+/// Makes the folder of the output, and finds out whether it can be written.
+pub(super) fn make_folder(options: &FileSinkOptions) -> Result<(), SinkError> {
+    let folder = name::folder(options);
+    fs::create_dir_all(folder).map_err(SinkError::io("make the folder", folder))?;
+    let probe = folder.join(format!(".tidegate-probe-{}", std::process::id()));
+    File::create(&probe).map_err(SinkError::io("write into", folder))?;
+    remove(&probe)
 }
 
 /// Removes what attempts of `job` have left beside the output, and says how many files that were. It must not be called
@@ -106,6 +111,11 @@ pub(super) fn has_part_of(options: &FileSinkOptions, subtask: u32) -> Result<boo
 
 fn parts(options: &FileSinkOptions) -> Result<Vec<PathBuf>, SinkError> {
     files_of(&options.path, |file| name::subtask_of_part(file).is_some())
+}
+
+/// The parts with a number above this one.
+pub(super) fn parts_behind(options: &FileSinkOptions, number: u64) -> Result<Vec<PathBuf>, SinkError> {
+    files_of(&options.path, |file| name::number_of_part(file).is_some_and(|found| found > number))
 }
 
 /// The files of a folder whose names are wanted, by name; none where there is no folder.

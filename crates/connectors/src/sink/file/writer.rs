@@ -16,7 +16,7 @@ const BUFFER: usize = 256 << 10;
 /// When a writer's output becomes visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// All at once, when the job has finished.
+    /// All at once, when the job has finished. A barrier, as that of a savepoint, stages what there is until then.
     WithoutCheckpoints,
     /// With each completed checkpoint; the rest when the job has finished.
     WithCheckpoints(Restored),
@@ -162,6 +162,9 @@ impl FileWriter {
         }
         self.sync()?;
         self.out = Out::Closed;
+        if !self.options.parts {
+            self.end = self.length;
+        }
         Ok(vec![StagedFile {
             staged_path: self.unfinished.clone(),
             final_path: name::target(&self.options, self.attempt, name::WITHOUT_CHECKPOINTS),
@@ -199,15 +202,14 @@ impl TwoPhaseSink for FileWriter {
 
     fn stage(&mut self, checkpoint: u64) -> Result<Vec<StagedFile>, SinkError> {
         let path = || self.unfinished.clone();
-        if !self.with_checkpoints {
-            return Err(SinkError::NoCheckpoints { path: path() });
-        }
         if matches!(self.out, Out::Closed) {
             return Err(SinkError::Closed { path: path() });
         }
         if checkpoint <= self.last_checkpoint {
             return Err(SinkError::OutOfOrder { path: path(), checkpoint, last: self.last_checkpoint });
         }
+        // The savepoint of a job without checkpoints: from now on its output is in pieces, which become visible together.
+        self.with_checkpoints = true;
         if self.length > 0 {
             self.rotate(checkpoint)?;
         }

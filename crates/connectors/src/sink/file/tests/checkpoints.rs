@@ -1,5 +1,7 @@
 //! Output in pieces, one for each checkpoint.
 
+use std::io::Write as _;
+
 use super::*;
 
 pub(super) fn restored(options: &FileSinkOptions, attempt: AttemptId, restored: Restored) -> FileWriter {
@@ -266,7 +268,7 @@ fn a_sweep_of_attempts_leaves_the_others_staged_or_not() {
 }
 
 #[test]
-fn a_barrier_out_of_order_or_without_checkpoints_is_refused() {
+fn a_barrier_out_of_order_is_refused() {
     let folder = folder();
     let options = file(&folder);
     prepare(&options).unwrap();
@@ -275,8 +277,67 @@ fn a_barrier_out_of_order_or_without_checkpoints_is_refused() {
     write(&mut writer, &["a"]);
     assert!(matches!(writer.stage(5), Err(SinkError::OutOfOrder { checkpoint: 5, last: 5, .. })));
     assert_eq!(writer.stage(6).unwrap().len(), 1);
-    let mut whole = super::writer(&options, attempt(OTHER_JOB, 0));
-    assert!(matches!(whole.stage(1), Err(SinkError::NoCheckpoints { .. })));
+}
+
+#[test]
+fn a_savepoint_without_checkpoints_cuts_the_output_into_pieces_that_become_visible_together() {
+    for options in [file, parts] {
+        let folder = folder();
+        let options = options(&folder);
+        prepare(&options).unwrap();
+        let mut whole = super::writer(&options, attempt(JOB, 0));
+        write(&mut whole, &["a"]);
+        assert_eq!(whole.stage(7).unwrap().len(), 1);
+        assert_eq!(whole.committed_length(), if options.parts { 0 } else { 2 });
+        write(&mut whole, &["b"]);
+        let staged = whole.finish().unwrap();
+        assert_eq!(staged.len(), 2);
+        commit(&staged).unwrap();
+        if options.parts {
+            let names = names(&options.path);
+            assert_eq!(names, ["part-0-7.jsonl", "part-0-8.jsonl"]);
+        } else {
+            assert_eq!(fs::read_to_string(&options.path).unwrap(), "a\nb\n");
+        }
+    }
+}
+
+#[test]
+fn output_of_a_savepoint_is_put_in_its_place_once_however_often_it_is_restored() {
+    let folder = folder();
+    let options = file(&folder);
+    fs::create_dir_all(options.path.parent().unwrap()).unwrap();
+    fs::write(&options.path, "a\n").unwrap();
+    let end = SavedEnd { checkpoint: 7, committed_length: 4 };
+    check_continued(&options, end, 2).unwrap();
+    assert!(matches!(check_continued(&options, end, 4), Err(SinkError::Shortened { found: 2, .. })));
+    for _ in 0..2 {
+        restore(&options.path, 2, Some(2), |file| file.write_all(b"b\n")).unwrap();
+        prepare_continued(&options, end).unwrap();
+        assert_eq!(fs::read_to_string(&options.path).unwrap(), "a\nb\n");
+    }
+    fs::write(&options.path, "a\nb\nc\n").unwrap();
+    let refused = prepare_continued(&options, end).unwrap_err();
+    assert!(matches!(refused, SinkError::WentOn { committed: 4, found: 6, .. }));
+    assert!(refused.to_string().contains("truncate -s 4"), "{refused}");
+    let left = names(options.path.parent().unwrap());
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn parts_of_a_savepoint_are_restored_and_newer_ones_are_named() {
+    let folder = folder();
+    let options = parts(&folder);
+    let end = SavedEnd { checkpoint: 7, committed_length: 0 };
+    let part = options.path.join("part-0-7.jsonl");
+    for _ in 0..2 {
+        restore(&part, 2, None, |file| file.write_all(b"b\n")).unwrap();
+        prepare_continued(&options, end).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&part).unwrap(), "b\n");
+    fs::write(options.path.join("part-1-8.jsonl"), "c\n").unwrap();
+    let refused = check_continued(&options, end, 0).unwrap_err();
+    assert!(matches!(refused, SinkError::PartsWentOn { checkpoint: 7, .. }), "{refused}");
 }
 
 #[test]
