@@ -17,6 +17,7 @@ mod name;
 pub mod operators;
 #[cfg(feature = "remote")]
 mod remote;
+pub mod savepoint;
 mod state;
 mod store;
 mod stores;

@@ -24,7 +24,7 @@ pub use error::{ConfigError, Contradiction, Shown, Source};
 pub use key::{AnyKey, Key, Read, variable};
 pub use layers::{Layers, PREFIX};
 pub use units::{parse_duration, parse_size, print_duration, print_size};
-pub use value::{Advertise, Auto, ClusterId, Detector, LogFormat, Setting, Size, Url, WorkerDriver};
+pub use value::{Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Setting, Size, Url, WorkerDriver};
 
 use crate::role::Role;
 

@@ -41,6 +41,7 @@ pub(crate) fn split_out(split: &FileSplit) -> Result<v1::FileSplit, String> {
         end: split.end.unwrap_or(TO_THE_END),
         gzip: split.gzip,
         resume: None,
+        subtask: None,
     })
 }
 

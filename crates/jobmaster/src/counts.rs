@@ -86,6 +86,7 @@ pub fn add_records(figures: &mut Figures, more: &Figures) {
     figures.dropped += more.dropped;
     figures.dead_letters += more.dead_letters;
     figures.empty += more.empty;
+    figures.empty += more.empty;
     figures.bytes_in += more.bytes_in;
     figures.bytes_out += more.bytes_out;
 }

@@ -18,6 +18,8 @@ use dashmap::DashMap;
 use job::graph::JobGraph;
 use runtime_core::JobId;
 
+use crate::checkpoint::coordinator::{Done, Wanted};
+use crate::job_store::StoredSavepoint;
 pub use crate::master::view::JobView;
 pub(crate) use history::History;
 pub use history::PastJob;
@@ -102,14 +104,43 @@ impl Dispatcher {
     /// # Errors
     /// [`SubmitError`]; nothing runs then.
     pub async fn submit(&self, job: JobId, file: Bytes, graph: Arc<JobGraph>) -> Result<(), SubmitError> {
+        self.submit_from(job, file, graph, None).await
+    }
+
+    /// Takes a job that begins with a savepoint, which fits it. The same file with the same savepoint under the same id
+    /// again is a success without a change.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; nothing runs then.
+    pub async fn submit_from(
+        &self,
+        job: JobId,
+        file: Bytes,
+        graph: Arc<JobGraph>,
+        savepoint: Option<StoredSavepoint>,
+    ) -> Result<(), SubmitError> {
         let (reply, answer) = Reply::pair();
-        let event = DispatcherEvent::Submit { job, file, graph, reply };
+        let event = DispatcherEvent::Submit { job, file, graph, savepoint, reply };
         let options = PutOptions { lane: Lane::Low, ..PutOptions::default() };
         self.events.put_with(event, options).map_err(|refused| match refused.reason() {
             full @ PutRefusal::Overloaded { .. } => SubmitError::Overloaded(full),
             _ => SubmitError::Stopping,
         })?;
         answer.await.unwrap_or(Err(SubmitError::Stopping))
+    }
+
+    /// Asks for a checkpoint or a savepoint of a job, and waits until it is complete.
+    ///
+    /// # Errors
+    /// Why there is none, in one sentence.
+    pub async fn request(&self, job: JobId, wanted: Wanted) -> Result<Done, String> {
+        let (reply, answer) = Reply::pair();
+        let gone =
+            || format!("the master of job {job} has ended before it was complete; look whether the job runs");
+        if self.events.put(DispatcherEvent::Request { job, wanted, reply }).is_err() {
+            return Err(gone());
+        }
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Asks for a job's end.

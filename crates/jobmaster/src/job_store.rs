@@ -45,6 +45,18 @@ pub struct StoredSubmission {
     pub submitted_at: i64,
     /// What the job's random numbers are drawn from.
     pub seed: u64,
+    /// The savepoint that it begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub savepoint: Option<Box<StoredSavepoint>>,
+}
+
+/// The savepoint that a job begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSavepoint {
+    /// Its folder, a URL.
+    pub url: String,
+    /// The job that first read the records.
+    pub origin: String,
 }
 
 impl StoredSubmission {

@@ -9,6 +9,7 @@ mod effects;
 pub(crate) mod event;
 mod metrics;
 mod resource_manager;
+pub(crate) mod savepoints;
 mod task_executors;
 pub(crate) mod view;
 
@@ -21,7 +22,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use checkpoint::Stores;
-use controller_events::{Cx, Fault, Handle, Processor, StopReason};
+use controller_events::{Cx, Fault, Handle, Processor, Reply, StopReason};
 use entrypoint::Placement;
 use heartbeat::{
     HeartbeatManager, HeartbeatManagerSender, HeartbeatMetrics, HeartbeatServices, LivenessSource,
@@ -38,7 +39,8 @@ use wire::convert::WireId as _;
 use wire::fencing::Fence;
 use wire::{Address, Transport, v1};
 
-use crate::job_store::{JobFolder, Left, Progress, ProgressRecorder, StoredSubmission};
+use crate::checkpoint::coordinator::{Done, Request};
+use crate::job_store::{JobFolder, Left, Progress, ProgressRecorder, StoredSavepoint, StoredSubmission};
 use crate::scheduler::{Now, Scheduler};
 use event::{JmEvent, JmState};
 use metrics::JobMetrics;
@@ -80,6 +82,8 @@ pub(crate) struct Submission {
     pub(crate) submitted_at: EpochMillis,
     /// Where the job is remembered.
     pub(crate) folder: Arc<JobFolder>,
+    /// What it begins with.
+    pub(crate) savepoint: Option<StoredSavepoint>,
 }
 
 impl Submission {
@@ -90,7 +94,8 @@ impl Submission {
         folder: Arc<JobFolder>,
     ) -> Self {
         let file = Bytes::from(stored.file.clone());
-        Self { job, file, graph, seed: stored.seed, submitted_at: stored.submitted_at(), folder }
+        let (seed, submitted_at) = (stored.seed, stored.submitted_at());
+        Self { job, file, graph, seed, submitted_at, folder, savepoint: stored.savepoint.as_deref().cloned() }
     }
 }
 
@@ -114,6 +119,9 @@ pub(crate) struct JobMasterProcessor {
     recorder: ProgressRecorder,
     /// Told once, when the job is over.
     ended: Option<UnboundedSender<JobId>>,
+    /// Who waits for a checkpoint or a savepoint.
+    requests: BTreeMap<u64, Reply<Result<Done, String>>>,
+    last_request: u64,
 }
 
 impl JobMasterProcessor {
@@ -157,6 +165,8 @@ impl JobMasterProcessor {
             _metrics: metrics,
             recorder: ProgressRecorder::new(Arc::clone(&submission.folder), known),
             ended: Some(ended),
+            requests: BTreeMap::new(),
+            last_request: 0,
             submission,
             shared,
         };
@@ -175,6 +185,12 @@ impl JobMasterProcessor {
 
     fn job_bytes(&self) -> Bytes {
         self.submission.job.to_wire()
+    }
+
+    /// The job that first read the records.
+    fn origin_bytes(&self) -> Bytes {
+        let origin = self.submission.savepoint.as_ref().and_then(|from| from.origin.parse::<JobId>().ok());
+        origin.unwrap_or(self.submission.job).to_wire()
     }
 
     fn ack(&self) -> v1::Ack {
@@ -263,7 +279,9 @@ impl Processor for JobMasterProcessor {
             JmEvent::ResourceManagerBeatAnswered(incarnation, end) => {
                 self.resource_manager_beat_answered(incarnation, end, now, &events);
             }
-            JmEvent::Prepared(result) => self.scheduler.prepared(result, now),
+            JmEvent::Prepared(result) => {
+                self.scheduler.prepared_from(result.map(|prepared| *prepared), now);
+            }
             JmEvent::Submitted(attempt, result) => self.scheduler.submitted(&attempt, result, now),
             JmEvent::CancelGaveUp(attempt) => self.scheduler.cancel_gave_up(&attempt, now),
             JmEvent::Swept(result) => self.scheduler.swept(result, now),
@@ -285,6 +303,12 @@ impl Processor for JobMasterProcessor {
             }
             JmEvent::Wake(timer) => self.scheduler.wake(timer, now),
             JmEvent::Cancel(reply) => reply.send(self.scheduler.cancel(now)),
+            JmEvent::Request(wanted, reply) => {
+                self.last_request += 1;
+                let number = self.last_request;
+                self.requests.insert(number, reply);
+                self.scheduler.request_checkpoint(Request { number, wanted }, now);
+            }
             JmEvent::Beat => self.beat(&events, now),
             JmEvent::IdleSlots => self.free_idle_slots(now),
             JmEvent::Publish => {}

@@ -7,7 +7,9 @@ mod cluster;
 mod errors;
 pub(crate) mod exceptions;
 mod jobs;
+mod operations;
 mod params;
+mod savepoints;
 mod submit;
 
 use std::sync::Arc;
@@ -16,9 +18,11 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use checkpoint::Stores;
 use runtime_core::time::TokioClock;
 
+use crate::checkpoint::coordinator::Done;
 use crate::dispatcher::Dispatcher;
 use cluster::ClusterSource;
 use errors::ApiError;
@@ -32,6 +36,11 @@ pub(crate) struct Api {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) cluster: Arc<ClusterSource>,
     pub(crate) clock: TokioClock,
+    /// Where savepoints are looked for.
+    pub(crate) stores: Arc<dyn Stores>,
+    /// Where savepoints go that were asked for without a place.
+    pub(crate) savepoints_dir: Option<String>,
+    pub(crate) operations: operations::Shared<Done>,
 }
 
 /// The routes.
@@ -46,7 +55,13 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/jobs/{id}", get(jobs::detail).patch(jobs::cancel))
         .route("/jobs/{id}/status", get(jobs::status))
         .route("/jobs/{id}/exceptions", get(exceptions::exceptions))
-        .route("/jobs/{id}/checkpoints", get(checkpoints::checkpoints))
+        .route("/jobs/{id}/checkpoints", get(checkpoints::checkpoints).post(savepoints::trigger_checkpoint))
+        .route("/jobs/{id}/checkpoints/{request}", get(savepoints::checkpoint_status))
+        .route("/jobs/{id}/savepoints", post(savepoints::trigger_savepoint))
+        .route("/jobs/{id}/savepoints/{request}", get(savepoints::savepoint_status))
+        .route("/jobs/{id}/stop", post(savepoints::stop))
+        .route("/savepoint-disposal", post(savepoints::dispose))
+        .route("/savepoint-disposal/{request}", get(savepoints::disposal_status))
         .route("/jobs/{id}/checkpoints/config", get(checkpoints::config))
         .route("/jobs/{id}/execution-result", get(jobs::execution_result))
         .route("/jobs/{id}/rescaling", axum::routing::patch(jobs::rescaling));

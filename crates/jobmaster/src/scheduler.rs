@@ -15,6 +15,7 @@ mod lifecycle;
 mod recover;
 mod regions;
 mod restore;
+mod savepoints;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +26,7 @@ use job::graph::JobGraph;
 use runtime_core::{AllocationId, AttemptId, Epoch, EpochMillis, JobId, ResourceId, Tick};
 use wire::v1;
 
-use crate::checkpoint::coordinator::CheckpointEffect;
+use crate::checkpoint::coordinator::{CheckpointEffect, Done, Saved};
 use crate::checkpoint::{CheckpointCoordinator, CheckpointPointer, CheckpointStats};
 use crate::counts::{Counts, take_report};
 use crate::execution::Executions;
@@ -37,6 +38,7 @@ use crate::status::{ExecutionState, JobStatus, Timestamps};
 pub use failure::FailureEntry;
 pub use recover::{ReadFailure, Recovered};
 use regions::Regions;
+pub use savepoints::Beginning;
 
 /// The time, as the shell passes it in.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +103,8 @@ pub enum Timer {
     CheckpointExpiry(u64),
     /// The checkpoint to go on from is to be read again.
     ReadCheckpoint(u64),
+    /// Tasks that a savepoint has ended have had time enough to end.
+    TasksEnd(u64),
 }
 
 /// A subtask on its way to a task executor.
@@ -121,7 +125,7 @@ pub struct Deployment {
 }
 
 /// Where the job stands between two events.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Phase {
     Preparing,
     /// The checkpoint is being read from which a new term goes on.
@@ -130,6 +134,9 @@ enum Phase {
     Active,
     /// Without checkpoints: the whole output is being made visible.
     Committing,
+    /// A savepoint that ends the job is complete, and the output up to it is being made visible: whatever becomes of the
+    /// tasks, all that they hold is in it.
+    Saved(Option<Box<Saved>>),
     /// All attempts are being stopped; then the job ends like this.
     Stopping(JobStatus),
     /// What attempts have left is being removed; then the job ends like this.
@@ -148,7 +155,7 @@ pub struct Scheduler {
     regions: Regions,
     pool: SlotPool,
     splits: SplitAssigner<v1::FileSplit>,
-    checkpoints: Option<CheckpointCoordinator>,
+    checkpoints: CheckpointCoordinator,
     restart: RestartBackoff,
     slot_request_timeout: std::time::Duration,
     timer_number: u64,
@@ -160,6 +167,8 @@ pub struct Scheduler {
     /// The checkpoints to go on from, oldest first, until one of them has been read.
     unread: Vec<CheckpointPointer>,
     read_tries: u32,
+    /// Who is told of the savepoint that ends the job, once it has ended.
+    saved: Option<(u64, Done)>,
     earlier: Counts,
     restarts: u64,
     failures: std::collections::VecDeque<FailureEntry>,
@@ -179,7 +188,7 @@ impl Scheduler {
     ) -> Self {
         let mut timestamps = Timestamps::default();
         timestamps.enter(JobStatus::Initializing, now.wall);
-        let checkpoints = graph.checkpoints.clone();
+        let checkpoints = coordinator(job, &graph, 0, 0);
         Self {
             phase: Phase::Preparing,
             status: JobStatus::Initializing,
@@ -188,7 +197,7 @@ impl Scheduler {
             regions: Regions::of(&graph),
             pool: SlotPool::default(),
             splits: SplitAssigner::new(Vec::new(), 1),
-            checkpoints: checkpoints.map(|options| CheckpointCoordinator::new(job, options, 0, 0)),
+            checkpoints,
             restart: RestartBackoff::new(graph.restart.clone()),
             slot_request_timeout,
             timer_number: 0,
@@ -197,6 +206,7 @@ impl Scheduler {
             files_in_use: false,
             unread: Vec::new(),
             read_tries: 0,
+            saved: None,
             earlier: Counts::default(),
             restarts: 0,
             failures: std::collections::VecDeque::new(),
@@ -275,9 +285,7 @@ impl Scheduler {
                     let mut last = update.last.unwrap_or_default();
                     last.figures = Some(execution.figures.clone());
                     execution.last = Some(last.clone());
-                    if let Some(checkpoints) = &mut self.checkpoints {
-                        checkpoints.finished(&update.attempt, *last, now);
-                    }
+                    self.checkpoints.finished(&update.attempt, *last, now);
                 }
                 self.splits.ended(&update.attempt);
             }
@@ -401,10 +409,20 @@ impl Scheduler {
         }
     }
 
-    /// Its checkpoints, if it takes any.
+    /// Its checkpoints and savepoints, if it takes any.
     #[must_use]
     pub fn checkpoint_stats(&self) -> Option<&CheckpointStats> {
-        self.checkpoints.as_ref().map(CheckpointCoordinator::stats)
+        let stats = self.checkpoints.stats();
+        let shown = self.checkpoints.is_periodic() || stats.total() > 0 || stats.restored > 0;
+        shown.then_some(stats)
+    }
+}
+
+/// What decides about the checkpoints of a job.
+fn coordinator(job: JobId, graph: &JobGraph, reserved: u64, completed: u64) -> CheckpointCoordinator {
+    match &graph.checkpoints {
+        Some(options) => CheckpointCoordinator::new(job, options.clone(), reserved, completed),
+        None => CheckpointCoordinator::of_savepoints(job, reserved),
     }
 }
 

@@ -129,7 +129,14 @@ impl JobMaster {
         }
         let dispatcher = Dispatcher { events, views, history, started };
         let cluster = Arc::new(Cluster::new(transport.connect_resource_manager(&resource_manager)));
-        let api = Api { dispatcher: dispatcher.clone(), cluster, clock: server.clock.clone() };
+        let api = Api {
+            dispatcher: dispatcher.clone(),
+            cluster,
+            clock: server.clock.clone(),
+            stores: Arc::clone(&shared.stores),
+            savepoints_dir: config.get(&keys::SAVEPOINTS_DIR).map(|dir| dir.as_str().to_owned()),
+            operations: Arc::default(),
+        };
         Ok(Self { dispatcher, rpc_address, api, masters, serving, running })
     }
 

@@ -18,6 +18,9 @@ pub trait Split: Clone {
     /// Its number, by which a checkpoint names it.
     fn id(&self) -> u32;
 
+    /// The subtask that is to read it; absent: whichever asks.
+    fn reader(&self) -> Option<u32>;
+
     /// The rest of it.
     #[must_use]
     fn resumed(self, position: v1::ReadPosition) -> Self;
@@ -26,6 +29,10 @@ pub trait Split: Clone {
 impl Split for v1::FileSplit {
     fn id(&self) -> u32 {
         self.id
+    }
+
+    fn reader(&self) -> Option<u32> {
+        self.subtask
     }
 
     fn resumed(mut self, position: v1::ReadPosition) -> Self {
@@ -78,7 +85,7 @@ impl<S: Split> SplitAssigner<S> {
         }
         let next = match self.kept.remove(&attempt.subtask) {
             Some((split, position)) => self.all.get(&split).cloned().map(|s| s.resumed(position)),
-            None => self.open.pop_first().and_then(|split| self.all.get(&split).cloned()),
+            None => self.take_open(attempt.subtask),
         };
         if let Some(split) = &next {
             self.taken.insert(split.id(), attempt.subtask);
@@ -88,6 +95,15 @@ impl<S: Split> SplitAssigner<S> {
         }
         self.given.insert((attempt, request), next.clone());
         next
+    }
+
+    /// The first open split that this subtask may read; those that it alone may read come first.
+    fn take_open(&mut self, subtask: u32) -> Option<S> {
+        let reader = |split: &u32| self.all.get(split).and_then(Split::reader);
+        let own = self.open.iter().copied().find(|split| reader(split) == Some(subtask));
+        let split = own.or_else(|| self.open.iter().copied().find(|split| reader(split).is_none()))?;
+        self.open.remove(&split);
+        self.all.get(&split).cloned()
     }
 
     /// These subtasks begin again from a checkpoint in which `finished` are read to their end and `reading` says what each

@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn an_open_end_and_no_limit_travel_as_values_of_their_own() {
-        let split =
-            v1::FileSplit { id: 3, path: "/a".into(), start: 7, end: u64::MAX, gzip: false, resume: None };
+        let (path, end) = ("/a".into(), u64::MAX);
+        let split = v1::FileSplit { id: 3, path, start: 7, end, ..v1::FileSplit::default() };
         let next = next_split(v1::RequestNextInputSplitReply { split: Some(split), max_rate: 0.0 });
         let split = next.split.unwrap();
         assert_eq!((split.id, split.start, split.end), (3, 7, None));

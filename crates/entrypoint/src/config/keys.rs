@@ -7,7 +7,7 @@ use std::time::Duration;
 use runtime_core::ResourceId;
 
 use super::key::{AnyKey, Key};
-use super::value::{Advertise, Auto, ClusterId, Detector, LogFormat, Size, Url, WorkerDriver};
+use super::value::{Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Size, Url, WorkerDriver};
 use crate::role::Role::{self, JobMaster, ResourceManager, TaskExecutor};
 
 const ALL: &[Role] = Role::ALL;
@@ -68,6 +68,8 @@ keys! {
         "what peers connect to; auto is the bound address";
     RPC_BIND: SocketAddr = "rpc.bind", ALL, rpc_bind, any,
         "where peers reach this process";
+    SAVEPOINTS_DIR: Option<Folder> = "savepoints.dir", &[JobMaster], |_| None, any,
+        "where savepoints go that are asked for without a folder";
     SLOT_IDLE_TIMEOUT: Duration = "slot.idle.timeout", &[JobMaster], |_| Duration::from_secs(50), positive,
         "after which a job gives back a slot it does not need";
     SLOT_REQUEST_TIMEOUT: Duration = "slot.request.timeout", &[JobMaster], |_| minutes(5), positive,

@@ -75,6 +75,18 @@ impl Url {
     }
 }
 
+/// A folder that all roles see: a URL, or a path from the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(String);
+
+impl Folder {
+    /// As it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// A value that is made at start where none is given; `auto` in a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auto<T>(pub Option<T>);
@@ -237,6 +249,21 @@ impl Setting for PathBuf {
 
     fn print(&self) -> String {
         self.display().to_string()
+    }
+}
+
+impl Setting for Folder {
+    fn expected() -> String {
+        "a URL or a path from the root, such as file:///var/lib/tidegate/savepoints".to_owned()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let good = text.starts_with('/') || text.split_once("://").is_some_and(|(_, rest)| !rest.is_empty());
+        good.then(|| Self(text.to_owned()))
+    }
+
+    fn print(&self) -> String {
+        self.0.clone()
     }
 }
 

@@ -3,13 +3,17 @@
 //! Flink: `CheckpointCoordinator`. It is told what happened with the time, and answers with [`CheckpointEffect`]s. One
 //! checkpoint is made at a time: its ids are reserved, its tasks are told, their parts come in, then it is *finalized*:
 //! written and remembered, its output made visible, the tasks told. What is chosen next, where several are wanted: a
-//! checkpoint that ends the job before a periodic one.
+//! savepoint, then a checkpoint that somebody has asked for, then one that ends the job, then a periodic one.
+//!
+//! A savepoint is whoever's asked for it: nothing is restored from it here, its output becomes visible only if it ends the
+//! job, and its failure is counted by nobody. Behind one that ends the job nothing else is begun.
 //!
 //! A failure is counted if a smaller job or a better disk would have avoided it: declined, expired, refused, not written.
 //! It is not if the tasks were failing anyway. More than `tolerable_failures` counted ones in a row fail the job.
 
 mod effect;
 mod pending;
+mod request;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +29,14 @@ use super::{
     RestoredCheckpoint,
 };
 use crate::scheduler::Now;
-pub use effect::{Ack, CheckpointEffect, WriteFailure};
+pub use effect::{Ack, CheckpointEffect, Done, Saved, WriteFailure};
 use pending::Pending;
 pub use pending::{Part, Participant, Plan};
+use request::Requests;
+pub use request::{Request, Stop, Wanted};
+
+/// How long a savepoint of a job without checkpoints may take: as long as a checkpoint by default.
+const SAVEPOINT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
 
 /// So many ids are reserved at once: a reservation costs two syncs of the disk.
 const BLOCK: u64 = 64;
@@ -37,6 +46,8 @@ const BLOCK: u64 = 64;
 enum Doing {
     Nothing,
     Reserving,
+    /// The sources were told to end, for this request; everything comes to its end.
+    Draining(Request),
     Pending(Box<Pending>),
     Writing(Box<Pending>, Box<v1::CheckpointMetadata>),
     Committing(Box<Pending>),
@@ -47,6 +58,9 @@ enum Doing {
 pub struct CheckpointCoordinator {
     job: JobId,
     options: CheckpointOptions,
+    /// Whether checkpoints are taken that nobody has asked for.
+    periodic: bool,
+    requests: Requests,
     next_id: u64,
     reserved: u64,
     armed: bool,
@@ -73,6 +87,8 @@ impl CheckpointCoordinator {
         Self {
             job,
             options,
+            periodic: true,
+            requests: Requests::default(),
             next_id: reserved + 1,
             reserved,
             armed: false,
@@ -90,12 +106,33 @@ impl CheckpointCoordinator {
         }
     }
 
+    /// The coordinator of a job without checkpoints: it makes savepoints only.
+    #[must_use]
+    pub fn of_savepoints(job: JobId, reserved: u64) -> Self {
+        let options = CheckpointOptions {
+            interval: SAVEPOINT_TIMEOUT,
+            min_pause: std::time::Duration::ZERO,
+            timeout: SAVEPOINT_TIMEOUT,
+            tolerable_failures: u32::MAX,
+            dir: String::new(),
+            retain: 1,
+        };
+        Self { periodic: false, ..Self::new(job, options, reserved, 0) }
+    }
+
+    /// Whether checkpoints are taken that nobody has asked for.
+    #[must_use]
+    pub const fn is_periodic(&self) -> bool {
+        self.periodic
+    }
+
     /// What is to be done now. Empties the list.
     pub fn take_effects(&mut self) -> Vec<CheckpointEffect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Goes on from what an earlier term has completed: the one that was read, and the older ones.
+    /// Goes on from what an earlier term has completed: the one that was read, and the older ones. Or a job begins with a
+    /// savepoint of another.
     pub fn adopt(&mut self, latest: CompletedCheckpoint, older: Vec<CheckpointPointer>) {
         self.next_id = self.next_id.max(latest.pointer.id + 1);
         self.completed = older.into();
@@ -106,7 +143,7 @@ impl CheckpointCoordinator {
 
     /// The job runs: checkpoints are taken from now on. Repeated, it changes nothing (FLINK-13256).
     pub fn start(&mut self, now: Now) {
-        if !self.armed {
+        if !self.armed && self.periodic {
             self.armed = true;
             self.due = now.tick + self.options.interval;
             self.arm();
@@ -126,12 +163,44 @@ impl CheckpointCoordinator {
         }
     }
 
+    /// Somebody wants something: it is due when nothing else is being made.
+    pub fn request(&mut self, request: Request) {
+        if request.wanted == Wanted::Checkpoint && !self.periodic {
+            let none = "the job takes no checkpoints, as it has no `checkpoints` section; take a savepoint";
+            self.answer(&request, Err(none.to_owned()));
+        } else if let Err(request) = self.requests.push(request) {
+            self.answer(&request, Err("too many requests wait already; ask again later".to_owned()));
+        }
+    }
+
+    /// Whether requests wait.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// What waits cannot be done.
+    pub fn refuse_requests(&mut self, why: &str) {
+        while let Some(request) = self.requests.pop() {
+            self.answer(&request, Err(why.to_owned()));
+        }
+    }
+
+    fn answer(&mut self, request: &Request, result: Result<Done, String>) {
+        self.effects.push(CheckpointEffect::Answer(request.number, result));
+    }
+
     /// Whether a checkpoint is to be begun now.
     #[must_use]
     pub fn is_due(&self, now: Now) -> bool {
-        matches!(self.doing, Doing::Nothing)
-            && self.armed_or_last()
-            && self.next_at().is_some_and(|at| at <= now.tick)
+        let in_time = || self.armed_or_last() && self.next_at().is_some_and(|at| at <= now.tick);
+        matches!(self.doing, Doing::Nothing) && (self.has_requests() || in_time())
+    }
+
+    /// Whether the sources were told to end: once all tasks have finished, [`begin`](Self::begin) makes the savepoint.
+    #[must_use]
+    pub const fn is_draining(&self) -> bool {
+        matches!(self.doing, Doing::Draining(_))
     }
 
     const fn armed_or_last(&self) -> bool {
@@ -148,25 +217,45 @@ impl CheckpointCoordinator {
 
     /// It is due, but not every task runs or has finished: that is not counted, and the next one comes in time.
     pub fn skip(&mut self, now: Now) {
+        if self.has_requests() {
+            self.refuse_requests("not all tasks of the job are running; ask again when they are");
+            return;
+        }
         self.due = now.tick + self.options.interval;
         self.last_due = self.last_due.map(|_| self.due);
         self.arm();
     }
 
-    /// Begins a checkpoint, or first reserves ids for it; then it is due again.
+    /// Begins a checkpoint, or first reserves ids for it; then it is due again. For one that drains the job it lets the
+    /// sources end; then it is to be called again when all tasks have finished.
     pub fn begin(&mut self, plan: Plan, now: Now) {
-        if !matches!(self.doing, Doing::Nothing) {
-            return;
-        }
-        if self.next_id > self.reserved {
+        let drained = match std::mem::replace(&mut self.doing, Doing::Nothing) {
+            Doing::Nothing => None,
+            Doing::Draining(request) if plan.has_ended() => Some(request),
+            other => {
+                self.doing = other;
+                return;
+            }
+        };
+        if drained.is_none() && self.next_id > self.reserved {
             self.doing = Doing::Reserving;
             self.effects.push(CheckpointEffect::Reserve(self.next_id + BLOCK - 1));
+            return;
+        }
+        let request = drained.or_else(|| self.requests.pop());
+        if let Some(request) = &request
+            && matches!(request.wanted, Wanted::Savepoint { stop: Some(Stop::Drain), .. })
+            && !plan.has_ended()
+        {
+            self.effects.push(CheckpointEffect::DrainSources);
+            self.doing = Doing::Draining(request.clone());
             return;
         }
         let id = self.next_id;
         self.next_id += 1;
         self.due = now.tick + self.options.interval;
-        let pending = Pending::new(id, plan, now);
+        let pending = Pending::new(id, request, plan, now);
+        let savepoint = pending.savepoint().map(|(url, stop)| (url.to_owned(), stop == Some(Stop::Suspend)));
         self.stats.begun(CheckpointEntry {
             id,
             status: CheckpointStatus::InProgress,
@@ -176,11 +265,12 @@ impl CheckpointCoordinator {
             state_size: 0,
             subtasks: pending.subtasks(),
             acknowledged: pending.acknowledged(),
-            savepoint: false,
+            savepoint: savepoint.is_some(),
         });
         let attempts = pending.waiting();
         if !attempts.is_empty() {
-            self.effects.push(CheckpointEffect::Trigger { checkpoint: id, begun_at: now.wall, attempts });
+            let begun_at = now.wall;
+            self.effects.push(CheckpointEffect::Trigger { checkpoint: id, begun_at, attempts, savepoint });
             self.effects.push(CheckpointEffect::ExpireAt(id, now.tick + self.options.timeout));
         }
         self.doing = Doing::Pending(Box::new(pending));
@@ -196,9 +286,14 @@ impl CheckpointCoordinator {
         match result {
             Ok(()) => self.reserved = self.reserved.max(up_to),
             Err(cause) => {
-                self.stats.failed += 1;
-                self.put_off(now);
-                self.count(&format!("no checkpoint id could be reserved: {cause}"));
+                let cause = format!("no checkpoint id could be reserved: {cause}");
+                if self.has_requests() {
+                    self.refuse_requests(&cause);
+                } else {
+                    self.stats.failed += 1;
+                    self.put_off(now);
+                    self.count(&cause);
+                }
                 self.arm();
             }
         }
@@ -226,7 +321,8 @@ impl CheckpointCoordinator {
             Ack::Success => self.note_acknowledgement(now),
             Ack::Duplicate => {}
             Ack::Unknown | Ack::Late => {
-                if let Some(name) = object_of(&snapshot) {
+                // What is late for a savepoint lies in its folder, which is gone as a whole.
+                if let Some(name) = object_of(&snapshot).filter(|name| name.contains('/')) {
                     self.effects.push(CheckpointEffect::RemoveObject(name));
                 }
             }
@@ -261,6 +357,12 @@ impl CheckpointCoordinator {
         match std::mem::replace(&mut self.doing, Doing::Nothing) {
             Doing::Pending(pending) if pending.is_complete() => {
                 let metadata = Box::new(pending.metadata(now.wall));
+                if let Some((url, _)) = pending.savepoint() {
+                    let url = url.to_owned();
+                    self.effects.push(CheckpointEffect::WriteSavepoint { metadata: metadata.clone(), url });
+                    self.doing = Doing::Writing(pending, metadata);
+                    return;
+                }
                 let mut kept: Vec<CheckpointPointer> = self.completed.iter().cloned().collect();
                 kept.push(self.pointer(&metadata));
                 let excess = kept.len().saturating_sub(self.options.retain.max(1) as usize);
@@ -275,7 +377,8 @@ impl CheckpointCoordinator {
     fn pointer(&self, metadata: &v1::CheckpointMetadata) -> CheckpointPointer {
         let id = metadata.checkpoint;
         let completed_at = metadata.completed_at;
-        CheckpointPointer { id, metadata: ::checkpoint::layout::metadata_name(self.job, id), completed_at }
+        let metadata = ::checkpoint::layout::metadata_name(self.job, id);
+        CheckpointPointer { id, metadata, completed_at, store: None }
     }
 
     /// A task cannot take part.
@@ -315,6 +418,13 @@ impl CheckpointCoordinator {
     /// Tasks of it have failed or are stopped. One that is finalized already goes on.
     pub fn abort(&mut self, cause: &str, now: Now) {
         self.last_due = None;
+        match std::mem::replace(&mut self.doing, Doing::Nothing) {
+            Doing::Draining(request) => {
+                self.answer(&request, Err(format!("the job could not be drained: {cause}")));
+                self.arm();
+            }
+            other => self.doing = other,
+        }
         if matches!(self.doing, Doing::Pending(_)) {
             self.fail(cause.to_owned(), false, now);
         }
@@ -324,9 +434,10 @@ impl CheckpointCoordinator {
     pub fn written(&mut self, checkpoint: u64, result: Result<(), WriteFailure>, now: Now) {
         match std::mem::replace(&mut self.doing, Doing::Nothing) {
             Doing::Writing(pending, metadata) if pending.id == checkpoint => match result {
+                Ok(()) if pending.savepoint().is_some() => self.saved(&pending, metadata, now),
                 Ok(()) => {
                     let pointer = self.pointer(&metadata);
-                    let completed = CompletedCheckpoint { pointer, metadata: *metadata };
+                    let completed = CompletedCheckpoint::own(pointer, *metadata);
                     let staged = completed.staged();
                     self.completed.push_back(completed.pointer.clone());
                     self.latest = Some(Arc::new(completed));
@@ -344,6 +455,24 @@ impl CheckpointCoordinator {
         }
     }
 
+    /// A savepoint is complete.
+    fn saved(&mut self, pending: &Pending, metadata: Box<v1::CheckpointMetadata>, now: Now) {
+        let (Some(request), Some((url, stop))) = (&pending.request, pending.savepoint()) else { return };
+        let done = Done { checkpoint: pending.id, location: url.to_owned() };
+        let status = CheckpointStatus::Completed { path: url.to_owned() };
+        self.stats.ended(pending.id, now.tick.since(pending.begun), status);
+        self.ended_at = Some(now.tick);
+        if stop.is_some() {
+            self.armed = false;
+            let staged = super::metadata::staged(&metadata);
+            let request = request.number;
+            self.effects.push(CheckpointEffect::Saved(Saved { request, done, staged, metadata }));
+        } else {
+            self.answer(request, Ok(done));
+            self.arm();
+        }
+    }
+
     /// Its output is visible, or could not be made so: then the job fails, and makes it visible when it begins again.
     pub fn committed(&mut self, checkpoint: u64, result: Result<(), String>, now: Now) {
         if !matches!(&self.doing, Doing::Committing(pending) if pending.id == checkpoint) {
@@ -356,7 +485,13 @@ impl CheckpointCoordinator {
         self.consecutive_failures = 0;
         self.ended_at = Some(now.tick);
         let excess = self.completed.len().saturating_sub(self.options.retain.max(1) as usize);
-        let subsumed: Vec<u64> = self.completed.drain(..excess).map(|pointer| pointer.id).collect();
+        // A savepoint that the job began with belongs to somebody else.
+        let subsumed = self.completed.drain(..excess).filter(|pointer| pointer.store.is_none());
+        let subsumed: Vec<u64> = subsumed.map(|pointer| pointer.id).collect();
+        if let Some(request) = &pending.request {
+            let location = self.latest.as_ref().map_or_else(String::new, |latest| self.path(&latest.pointer));
+            self.answer(request, result.clone().map(|()| Done { checkpoint, location }));
+        }
         match result {
             Ok(()) => {
                 self.latest_committed = true;
@@ -391,6 +526,9 @@ impl CheckpointCoordinator {
     }
 
     fn path(&self, pointer: &CheckpointPointer) -> String {
+        if let Some(savepoint) = &pointer.store {
+            return savepoint.clone();
+        }
         format!("{}/{}", self.options.dir.trim_end_matches('/'), pointer.metadata)
     }
 
@@ -408,13 +546,21 @@ impl CheckpointCoordinator {
         let id = pending.id;
         let latest = self.latest.as_ref().map_or(0, |latest| latest.pointer.id);
         self.effects.push(CheckpointEffect::Abort { checkpoint: id, latest_completed: latest });
-        if remove {
-            self.effects.push(CheckpointEffect::Remove(vec![id]));
+        match pending.savepoint() {
+            Some((url, _)) => self.effects.push(CheckpointEffect::Discard(url.to_owned())),
+            None if remove => self.effects.push(CheckpointEffect::Remove(vec![id])),
+            None => {}
+        }
+        if let Some(request) = &pending.request {
+            self.answer(request, Err(cause.clone()));
+        }
+        if let Some((_, Some(Stop::Drain))) = pending.savepoint() {
+            self.effects.push(CheckpointEffect::Undrain(cause.clone()));
         }
         let status = CheckpointStatus::Failed { at: now.wall, cause: cause.clone() };
         self.stats.ended(id, now.tick.since(pending.begun), status);
         self.put_off(now);
-        if counted {
+        if counted && pending.savepoint().is_none() {
             self.count(&format!("checkpoint {id} failed: {cause}"));
         }
         self.arm();
@@ -458,6 +604,16 @@ impl CheckpointCoordinator {
     #[must_use]
     pub const fn is_finalizing(&self) -> bool {
         matches!(self.doing, Doing::Writing(..) | Doing::Committing(_))
+    }
+
+    /// Whether a savepoint is being made or waits for its turn, so that the job does not end before it.
+    #[must_use]
+    pub fn is_saving(&self) -> bool {
+        let pending = match &self.doing {
+            Doing::Pending(pending) | Doing::Writing(pending, _) => pending.savepoint().is_some(),
+            _ => false,
+        };
+        pending || self.has_requests()
     }
 
     /// The newest that can be restored.

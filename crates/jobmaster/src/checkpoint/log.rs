@@ -11,6 +11,9 @@ pub struct CheckpointPointer {
     pub metadata: String,
     /// When it was complete, in milliseconds since 1970.
     pub completed_at: i64,
+    /// Of a savepoint of another job, with which this one began: its folder, a URL, in which the metadata has that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
 }
 
 impl CheckpointPointer {

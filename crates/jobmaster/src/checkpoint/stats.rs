@@ -21,6 +21,8 @@ pub struct CheckpointStats {
     pub in_progress: u64,
     /// The newest that was completed in this term.
     pub latest_completed: Option<CheckpointEntry>,
+    /// The newest savepoint that was completed in this term.
+    pub latest_savepoint: Option<CheckpointEntry>,
     /// The newest that was given up.
     pub latest_failed: Option<CheckpointEntry>,
     /// From which one the job went on last.
@@ -132,7 +134,11 @@ impl CheckpointStats {
         match entry.status {
             CheckpointStatus::Completed { .. } => {
                 self.completed += 1;
-                self.latest_completed = Some(entry.clone());
+                if entry.savepoint {
+                    self.latest_savepoint = Some(entry.clone());
+                } else {
+                    self.latest_completed = Some(entry.clone());
+                }
             }
             CheckpointStatus::Failed { .. } => {
                 self.failed += 1;

@@ -30,6 +30,9 @@ pub struct PastJob {
     pub failures: Vec<StoredFailure>,
     /// Its job file, to tell a repeated submission from another job of the same id.
     pub file: String,
+    /// The savepoint that it began with, a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub savepoint: Option<String>,
 }
 
 /// All of them. Without a folder they are kept in memory only.
@@ -61,7 +64,12 @@ impl History {
     }
 
     /// Stores the result of a job that has ended. When this returns well, the job is known to be over after a restart too.
-    pub(crate) fn add(&self, view: &JobView, file: &Bytes) -> Result<(), StateDirError> {
+    pub(crate) fn add(
+        &self,
+        view: &JobView,
+        file: &Bytes,
+        savepoint: Option<String>,
+    ) -> Result<(), StateDirError> {
         let past = PastJob {
             result: view.result(view.at),
             start_time: view.started_at().0,
@@ -69,6 +77,7 @@ impl History {
             tasks: view.vertices.iter().map(|v| v.subtasks.len() as u64).sum(),
             failures: view.failures.iter().map(StoredFailure::from).collect(),
             file: String::from_utf8_lossy(file).into_owned(),
+            savepoint,
         };
         let written = match (&self.folder, serde_json::to_vec(&past)) {
             (Some(dir), Ok(content)) => dir.write(&format!("{FOLDER}/{}.json", view.id), &content),

@@ -22,8 +22,11 @@ use tokio::sync::watch;
 
 use super::recovery::given_up;
 use super::{CancelOutcome, History, PastJob, SubmitError, Views};
+use crate::checkpoint::coordinator::{Done, Wanted};
 use crate::endpoint::{Master, Masters};
-use crate::job_store::{JobFolder, JobStore, Left, Remembered, StoredSubmission, Unrecoverable};
+use crate::job_store::{
+    JobFolder, JobStore, Left, Remembered, StoredSavepoint, StoredSubmission, Unrecoverable,
+};
 use crate::master::event::JmEvent;
 use crate::master::view::JobView;
 use crate::master::{JobMasterProcessor, Shared, Submission};
@@ -38,7 +41,13 @@ pub(crate) enum DispatcherEvent {
         job: JobId,
         file: Bytes,
         graph: Arc<JobGraph>,
+        savepoint: Option<StoredSavepoint>,
         reply: Reply<Result<(), SubmitError>>,
+    },
+    Request {
+        job: JobId,
+        wanted: Wanted,
+        reply: Reply<Result<Done, String>>,
     },
     Cancel {
         job: JobId,
@@ -64,12 +73,13 @@ pub(crate) enum DispatcherState {
     Cancellation,
     JobEnd,
     Recovery,
+    Request,
 }
 
 impl EventState for DispatcherState {
     const IDLE: Self = Self::Idle;
     const ALL: &'static [Self] =
-        &[Self::Idle, Self::Submission, Self::Cancellation, Self::JobEnd, Self::Recovery];
+        &[Self::Idle, Self::Submission, Self::Cancellation, Self::JobEnd, Self::Recovery, Self::Request];
 
     fn value(self) -> u8 {
         self as u8
@@ -82,6 +92,7 @@ impl EventState for DispatcherState {
             Self::Cancellation => "Cancellation",
             Self::JobEnd => "JobEnd",
             Self::Recovery => "Recovery",
+            Self::Request => "Request",
         }
     }
 
@@ -92,6 +103,7 @@ impl EventState for DispatcherState {
             Self::Cancellation => Some("CancellationRateAndTimeMs"),
             Self::JobEnd => Some("JobEndRateAndTimeMs"),
             Self::Recovery => Some("RecoveryRateAndTimeMs"),
+            Self::Request => Some("RequestRateAndTimeMs"),
         }
     }
 }
@@ -102,6 +114,7 @@ impl Event for DispatcherEvent {
     fn state(&self) -> DispatcherState {
         match self {
             Self::Submit { .. } => DispatcherState::Submission,
+            Self::Request { .. } => DispatcherState::Request,
             Self::Cancel { .. } => DispatcherState::Cancellation,
             Self::JobEnded(_) | Self::StoreResult(_) => DispatcherState::JobEnd,
             Self::TakeUp(..) | Self::GiveUp(..) | Self::TakenUp => DispatcherState::Recovery,
@@ -111,6 +124,7 @@ impl Event for DispatcherEvent {
     fn name(&self) -> &'static str {
         match self {
             Self::Submit { .. } => "Submit",
+            Self::Request { .. } => "Request",
             Self::Cancel { .. } => "Cancel",
             Self::JobEnded(_) => "JobEnded",
             Self::StoreResult(_) => "StoreResult",
@@ -127,6 +141,7 @@ impl Event for DispatcherEvent {
 /// A job with its loop.
 struct Led {
     file: Bytes,
+    savepoint: Option<String>,
     folder: Arc<JobFolder>,
     events: Handle<JmEvent>,
     running: Option<Running<JobMasterProcessor>>,
@@ -160,20 +175,30 @@ impl DispatcherProcessor {
         Self { parts, jobs: BTreeMap::new(), random }
     }
 
-    fn submit(&mut self, job: JobId, file: Bytes, graph: Arc<JobGraph>) -> Result<(), SubmitError> {
+    fn submit(
+        &mut self,
+        job: JobId,
+        file: Bytes,
+        graph: Arc<JobGraph>,
+        savepoint: Option<StoredSavepoint>,
+    ) -> Result<(), SubmitError> {
+        let from = savepoint.as_ref().map(|savepoint| &savepoint.url);
         if !*self.parts.started.borrow() {
             return Err(SubmitError::Starting);
         }
         if let Some(known) = self.jobs.get(&job) {
-            return if known.file == file { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
+            let same = known.file == file && known.savepoint.as_ref() == from;
+            return if same { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
         }
         if let Some(past) = self.parts.history.get(job) {
-            return if past.file.as_bytes() == file { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
+            let same = past.file.as_bytes() == file && past.savepoint.as_ref() == from;
+            return if same { Ok(()) } else { Err(SubmitError::Duplicate(job)) };
         }
         let stored = StoredSubmission {
             file: String::from_utf8_lossy(&file).into_owned(),
             submitted_at: self.parts.shared.clock.wall().0,
             seed: self.random.random(),
+            savepoint: savepoint.map(Box::new),
         };
         // From here on it would be taken up by the next life, so that the answer may be given.
         let folder = self.parts.store.accept(job, &stored);
@@ -206,6 +231,7 @@ impl DispatcherProcessor {
     /// Gives a job a master on a loop of its own.
     fn lead(&mut self, submission: Submission, left: Option<Left>) -> Result<(), String> {
         let (job, file, folder) = (submission.job, submission.file.clone(), Arc::clone(&submission.folder));
+        let savepoint = submission.savepoint.as_ref().map(|savepoint| savepoint.url.clone());
         let shared = &self.parts.shared;
         let liveness = Arc::new(LivenessSource::new(shared.incarnation));
         let ended = self.parts.ended.clone();
@@ -226,7 +252,7 @@ impl DispatcherProcessor {
         if events.put(JmEvent::Begin).is_err() {
             return Err("its loop has ended".into());
         }
-        let led = Led { file, folder, events, running: Some(running), _metrics: metrics };
+        let led = Led { file, savepoint, folder, events, running: Some(running), _metrics: metrics };
         self.jobs.insert(job, led);
         Ok(())
     }
@@ -251,6 +277,24 @@ impl DispatcherProcessor {
         });
     }
 
+    /// Passes a request on to the job's master, which answers it.
+    fn request(&self, job: JobId, wanted: Wanted, reply: Reply<Result<Done, String>>) {
+        let view = self.parts.views.get(&job).map(|view| view.load_full());
+        let ended = match (&view, self.parts.history.get(job)) {
+            (Some(view), _) if view.status.is_terminal() => Some(view.status.as_str().to_owned()),
+            (None, Some(past)) => Some(past.result.state),
+            _ => None,
+        };
+        if let Some(state) = ended {
+            reply.send(Err(format!("job {job} has ended: it is {state}")));
+        } else if let Some(led) = self.jobs.get(&job) {
+            // One that was not taken answers by being dropped.
+            drop(led.events.put(JmEvent::Request(wanted, reply)));
+        } else {
+            reply.send(Err(format!("there is no job {job}")));
+        }
+    }
+
     /// Lets the job's loop go and stores its result.
     fn job_ended(&mut self, job: JobId, cx: &Cx<'_, DispatcherEvent>) {
         let Some(led) = self.jobs.get_mut(&job) else { return };
@@ -268,7 +312,7 @@ impl DispatcherProcessor {
     /// the result cannot be stored the job is remembered, so that the next life comes to the same end again.
     fn store_result(&self, job: JobId, cx: &Cx<'_, DispatcherEvent>) {
         let (Some(led), Some(view)) = (self.jobs.get(&job), self.parts.views.get(&job)) else { return };
-        if let Err(error) = self.parts.history.add(&view.load(), &led.file) {
+        if let Err(error) = self.parts.history.add(&view.load(), &led.file, led.savepoint.clone()) {
             tracing::error!(%job, %error, again_in = ?RESULT_PAUSE, "the job's result could not be stored");
             let at = self.parts.shared.clock.now() + RESULT_PAUSE;
             let tag = Tag::keyed("store-result", job.as_u128());
@@ -306,7 +350,10 @@ impl Processor for DispatcherProcessor {
 
     fn process(&mut self, event: DispatcherEvent, cx: &mut Cx<'_, DispatcherEvent>) -> Result<(), Fault> {
         match event {
-            DispatcherEvent::Submit { job, file, graph, reply } => reply.send(self.submit(job, file, graph)),
+            DispatcherEvent::Submit { job, file, graph, savepoint, reply } => {
+                reply.send(self.submit(job, file, graph, savepoint));
+            }
+            DispatcherEvent::Request { job, wanted, reply } => self.request(job, wanted, reply),
             DispatcherEvent::Cancel { job, reply } => self.cancel(job, reply),
             DispatcherEvent::JobEnded(job) => self.job_ended(job, cx),
             DispatcherEvent::StoreResult(job) => self.store_result(job, cx),

@@ -61,7 +61,9 @@ fn planned(remembered: Remembered) -> Result<(Arc<JobGraph>, Remembered), Unreco
 /// How a job that cannot be taken up is shown: as failed, with what is wrong and what to do.
 pub(super) fn given_up(job: JobId, unrecoverable: Unrecoverable) -> PastJob {
     let failure = unrecoverable.to_string();
-    let (file, at) = unrecoverable.submission.map_or_else(Default::default, |s| (s.file, s.submitted_at));
+    let (file, at, savepoint) = unrecoverable
+        .submission
+        .map_or_else(Default::default, |s| (s.file, s.submitted_at, s.savepoint.map(|from| from.url)));
     let name = serde_json::from_str::<serde_json::Value>(&file)
         .ok()
         .and_then(|file| file.get("name")?.as_str().map(str::to_owned));
@@ -78,5 +80,6 @@ pub(super) fn given_up(job: JobId, unrecoverable: Unrecoverable) -> PastJob {
         tasks: 0,
         failures: Vec::new(),
         file,
+        savepoint,
     }
 }

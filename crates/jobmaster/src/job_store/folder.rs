@@ -137,11 +137,25 @@ pub(super) struct StoredSplit {
     start: u64,
     end: u64,
     gzip: bool,
+    /// Where the job begins to read it, if it began with a savepoint: offset and line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resume: Option<(u64, u64)>,
+    /// Which subtask is to read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subtask: Option<u32>,
 }
 
 impl From<&v1::FileSplit> for StoredSplit {
     fn from(split: &v1::FileSplit) -> Self {
-        Self { id: split.id, path: split.path.clone(), start: split.start, end: split.end, gzip: split.gzip }
+        Self {
+            id: split.id,
+            path: split.path.clone(),
+            start: split.start,
+            end: split.end,
+            gzip: split.gzip,
+            resume: split.resume.map(|at| (at.offset, at.line)),
+            subtask: split.subtask,
+        }
     }
 }
 
@@ -153,7 +167,8 @@ impl From<StoredSplit> for v1::FileSplit {
             start: split.start,
             end: split.end,
             gzip: split.gzip,
-            resume: None,
+            resume: split.resume.map(|(offset, line)| v1::ReadPosition { offset, line }),
+            subtask: split.subtask,
         }
     }
 }

@@ -19,11 +19,16 @@ fn open(dir: &Path) -> JobStore {
 }
 
 fn submission() -> StoredSubmission {
-    StoredSubmission { file: r#"{"name":"a job"}"#.into(), submitted_at: 1_000, seed: u64::MAX }
+    StoredSubmission {
+        file: r#"{"name":"a job"}"#.into(),
+        submitted_at: 1_000,
+        seed: u64::MAX,
+        savepoint: None,
+    }
 }
 
 fn split(id: u32) -> v1::FileSplit {
-    v1::FileSplit { id, path: "/in/a".into(), start: 0, end: u64::MAX, gzip: false, resume: None }
+    v1::FileSplit { id, path: "/in/a".into(), start: 0, end: u64::MAX, ..v1::FileSplit::default() }
 }
 
 fn staged() -> Vec<v1::StagedFile> {
@@ -46,7 +51,12 @@ fn whole(dir: &Path) -> JobStore {
     folder.prepared(&[split(0), split(1)]).unwrap();
     folder.reserve(16).unwrap();
     folder
-        .completed(&[CheckpointPointer { id: 9, metadata: "17/chk-9/metadata".into(), completed_at: 5 }])
+        .completed(&[CheckpointPointer {
+            id: 9,
+            metadata: "17/chk-9/metadata".into(),
+            completed_at: 5,
+            store: None,
+        }])
         .unwrap();
     folder.output(&staged(), Counts { records_in: 4, ..Counts::default() }).unwrap();
     let mut recorder = ProgressRecorder::new(Arc::clone(&folder), Progress::default());

@@ -14,9 +14,9 @@ use runtime_core::{AttemptId, Clock, JobId, ResourceId};
 use wire::convert::WireId as _;
 use wire::{RpcErrorKind, v1};
 
-use super::JobMasterProcessor;
 use super::event::JmEvent;
 use super::view::PUBLISH_PAUSE;
+use super::{JobMasterProcessor, savepoints};
 use crate::convert;
 use crate::counts::Counts;
 use crate::job_store::JobFolder;
@@ -34,9 +34,15 @@ impl JobMasterProcessor {
         for effect in self.scheduler.take_effects() {
             match effect {
                 Effect::Prepare => {
-                    let (graph, folder) =
-                        (Arc::clone(&self.submission.graph), Arc::clone(&self.submission.folder));
-                    self.block(events, move || JmEvent::Prepared(prepare_once(&graph, &folder)));
+                    let (submission, stores) = (self.submission.clone(), Arc::clone(&self.shared.stores));
+                    self.block(events, move || {
+                        let (graph, folder) = (&submission.graph, &submission.folder);
+                        let prepared = match &submission.savepoint {
+                            Some(savepoint) => savepoints::begin(graph, folder, savepoint, &*stores),
+                            None => prepare_once(graph, folder).map(|splits| (splits, None)),
+                        };
+                        JmEvent::Prepared(prepared.map(Box::new))
+                    });
                 }
                 Effect::Declare(slots) => self.resource_manager.declare(slots),
                 Effect::Submit(deployment) => self.submit(&deployment, events),
@@ -68,6 +74,7 @@ impl JobMasterProcessor {
                         Timer::Checkpoint(number) => ("checkpoint", number),
                         Timer::CheckpointExpiry(number) => ("checkpoint-expiry", number),
                         Timer::ReadCheckpoint(number) => ("read-checkpoint", number),
+                        Timer::TasksEnd(number) => ("tasks-end", number),
                     };
                     let tag = Tag::keyed(name, u128::from(number));
                     if events.schedule(Some(tag), When::At(at), JmEvent::Wake(timer)).is_err() {
@@ -133,7 +140,7 @@ impl JobMasterProcessor {
             allocation_id: deployment.allocation.to_wire(),
             attempt: Some((&deployment.attempt).into()),
             job_file: self.submission.file.clone(),
-            origin_job_id: self.job_bytes(),
+            origin_job_id: self.origin_bytes(),
             restore: deployment.restore.clone(),
             inputs: deployment.inputs.iter().map(gates).collect(),
             outputs: deployment
@@ -209,7 +216,7 @@ impl JobMasterProcessor {
     }
 }
 
-fn sinks(graph: &JobGraph) -> impl Iterator<Item = &FileSinkOptions> {
+pub(super) fn sinks(graph: &JobGraph) -> impl Iterator<Item = &FileSinkOptions> {
     graph.vertices.iter().flat_map(|vertex| &vertex.operators).filter_map(|operator| match operator {
         OperatorSpec::Sink(SinkOptions::File(file)) => Some(file),
         _ => None,

@@ -6,9 +6,9 @@ use wire::liveness::BeatEnd;
 use wire::registration::Registered;
 use wire::{MessageStream, RpcError, v1};
 
-use crate::checkpoint::coordinator::WriteFailure;
+use crate::checkpoint::coordinator::{Done, Wanted, WriteFailure};
 use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
-use crate::scheduler::{ReadFailure, SubmitFailure, Timer};
+use crate::scheduler::{Beginning, ReadFailure, SubmitFailure, Timer};
 
 /// The answer to a call that is waited for.
 pub(crate) type Answer<T> = Reply<Result<T, RpcError>>;
@@ -33,7 +33,7 @@ pub(crate) enum JmEvent {
     ResourceManagerBeat(v1::HeartbeatFromResourceManagerRequest, Answer<v1::Ack>),
     ResourceManagerBeatAnswered(Incarnation, BeatEnd),
     /// Outputs are prepared and splits are listed.
-    Prepared(Result<Vec<v1::FileSplit>, String>),
+    Prepared(Result<Box<Beginning>, String>),
     Submitted(AttemptId, Result<(), SubmitFailure>),
     CancelGaveUp(AttemptId),
     Swept(Result<(), String>),
@@ -48,6 +48,8 @@ pub(crate) enum JmEvent {
     Wake(Timer),
     /// Somebody asks for the job's end; the answer says whether it will come.
     Cancel(Reply<bool>),
+    /// Somebody wants a checkpoint or a savepoint; the answer says what became of it.
+    Request(Wanted, Reply<Result<Done, String>>),
     /// A heartbeat is due, or somebody has been silent for too long.
     Beat,
     /// Slots that are not needed may have been idle for long enough.
@@ -133,7 +135,8 @@ impl Event for JmEvent {
             | Self::TriggerFailed(..)
             | Self::CheckpointWritten(..)
             | Self::CheckpointCommitted(..)
-            | Self::CheckpointRead(_) => JmState::Checkpoint,
+            | Self::CheckpointRead(_)
+            | Self::Request(..) => JmState::Checkpoint,
             Self::RegisterTaskExecutor(..)
             | Self::TaskExecutorStream(..)
             | Self::TaskExecutorStreamEnded(..)
@@ -176,6 +179,7 @@ impl Event for JmEvent {
             Self::Committed(_) => "Committed",
             Self::Wake(_) => "Wake",
             Self::Cancel(_) => "Cancel",
+            Self::Request(..) => "Request",
             Self::Beat => "Beat",
             Self::IdleSlots => "IdleSlots",
             Self::Publish => "Publish",

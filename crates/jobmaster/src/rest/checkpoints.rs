@@ -66,7 +66,7 @@ pub(crate) fn document(stats: Option<&CheckpointStats>) -> Value {
         },
         "latest": {
             "completed": stats.latest_completed.as_ref().map(entry),
-            "savepoint": Value::Null,
+            "savepoint": stats.latest_savepoint.as_ref().map(entry),
             "failed": stats.latest_failed.as_ref().map(entry),
             "restored": stats.latest_restored.as_ref().map(restored),
         },

@@ -4,7 +4,6 @@ use runtime_core::{AttemptId, ResourceId, Tick};
 use wire::v1;
 
 use super::{Effect, Now, Phase, Scheduler, Timer};
-use crate::checkpoint::CheckpointCoordinator;
 use crate::checkpoint::coordinator::{CheckpointEffect, Part, Participant, Plan, WriteFailure};
 use crate::status::{ExecutionState, JobStatus};
 
@@ -17,19 +16,15 @@ impl Scheduler {
         snapshot: v1::TaskSnapshot,
         now: Now,
     ) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            let ack = checkpoints.acknowledge(attempt, checkpoint, snapshot, now);
-            tracing::debug!(%attempt, checkpoint, ?ack, "a part of a checkpoint");
-        }
+        let ack = self.checkpoints.acknowledge(attempt, checkpoint, snapshot, now);
+        tracing::debug!(%attempt, checkpoint, ?ack, "a part of a checkpoint");
         self.settle(now);
     }
 
     /// A task cannot take part in a checkpoint.
     pub fn declined(&mut self, attempt: &AttemptId, checkpoint: u64, cause: &str, now: Now) {
         let named = self.describe(attempt);
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.decline(attempt, checkpoint, &format!("{named}: {cause}"), now);
-        }
+        self.checkpoints.decline(attempt, checkpoint, &format!("{named}: {cause}"), now);
         self.settle(now);
     }
 
@@ -42,59 +37,53 @@ impl Scheduler {
         unknown_task: bool,
         now: Now,
     ) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            let cause = format!("{task_executor} was not told: {cause}");
-            checkpoints.trigger_failed(checkpoint, cause, unknown_task, now);
-        }
+        let cause = format!("{task_executor} was not told: {cause}");
+        self.checkpoints.trigger_failed(checkpoint, cause, unknown_task, now);
         self.settle(now);
     }
 
     /// Checkpoint ids were reserved, or could not be.
     pub fn checkpoints_reserved(&mut self, up_to: u64, result: Result<(), String>, now: Now) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.reserved(up_to, result, now);
-        }
+        self.checkpoints.reserved(up_to, result, now);
         self.settle(now);
     }
 
     /// A checkpoint's metadata is written and remembered, or not.
     pub fn checkpoint_written(&mut self, checkpoint: u64, result: Result<(), WriteFailure>, now: Now) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.written(checkpoint, result, now);
-        }
+        self.checkpoints.written(checkpoint, result, now);
         self.settle(now);
     }
 
     /// A checkpoint's output is visible, or could not be made so.
     pub fn checkpoint_committed(&mut self, checkpoint: u64, result: Result<(), String>, now: Now) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.committed(checkpoint, result, now);
-        }
+        self.checkpoints.committed(checkpoint, result, now);
         self.settle(now);
     }
 
     pub(super) fn expire_checkpoint(&mut self, checkpoint: u64, now: Now) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.expire(checkpoint, now);
-        }
+        self.checkpoints.expire(checkpoint, now);
     }
 
     /// Begins a checkpoint if one is due and everybody can take part.
     pub(super) fn begin_checkpoint(&mut self, now: Now) {
-        let due = self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.is_due(now));
-        if self.phase != Phase::Active || !due {
+        if self.phase != Phase::Active {
+            if self.checkpoints.has_requests() {
+                let why = format!("the job is {}, and only one that runs can be saved", self.status.as_str());
+                self.checkpoints.refuse_requests(&why);
+            }
             return;
         }
-        let plan = self.plan();
-        let Some(checkpoints) = &mut self.checkpoints else { return };
-        match plan {
-            Some(plan) => checkpoints.begin(plan, now),
-            None => checkpoints.skip(now),
+        if !self.checkpoints.is_due(now) {
+            return;
+        }
+        match self.plan() {
+            Some(plan) => self.checkpoints.begin(plan, now),
+            None => self.checkpoints.skip(now),
         }
     }
 
     /// Everybody runs or has finished, or there is no plan.
-    fn plan(&self) -> Option<Plan> {
+    pub(super) fn plan(&self) -> Option<Plan> {
         if self.phase != Phase::Active || !self.regions.all_executing() {
             return None;
         }
@@ -147,21 +136,27 @@ impl Scheduler {
         if self.phase != Phase::Active || !self.regions.all_executing() || !self.executions.all_finished() {
             return;
         }
-        match &mut self.checkpoints {
-            None => {
-                self.phase = Phase::Committing;
-                let last = self.executions.iter().filter_map(|e| e.last.as_ref());
-                let staged = last.flat_map(|last| last.staged.iter().cloned()).collect();
-                self.effects.push(Effect::Commit(staged));
+        if self.checkpoints.is_draining() {
+            if let Some(plan) = self.plan() {
+                self.checkpoints.begin(plan, now);
             }
-            Some(checkpoints) if checkpoints.has_ended_the_job() => self.ended(JobStatus::Finished, now),
-            Some(checkpoints) => checkpoints.request_last(now),
+        } else if self.checkpoints.is_saving() {
+            // A savepoint of the finished tasks comes first.
+        } else if !self.checkpoints.is_periodic() {
+            self.phase = Phase::Committing;
+            let last = self.executions.iter().filter_map(|e| e.last.as_ref());
+            let staged = last.flat_map(|last| last.staged.iter().cloned()).collect();
+            self.effects.push(Effect::Commit(staged));
+        } else if self.checkpoints.has_ended_the_job() {
+            self.ended(JobStatus::Finished, now);
+        } else {
+            self.checkpoints.request_last(now);
         }
     }
 
     /// Passes on what the coordinator wants. Returns whether that may have changed something here.
     pub(super) fn take_checkpoint_effects(&mut self, now: Now) -> bool {
-        let effects = self.checkpoints.as_mut().map(CheckpointCoordinator::take_effects).unwrap_or_default();
+        let effects = self.checkpoints.take_effects();
         let some = !effects.is_empty();
         for effect in effects {
             match effect {
@@ -171,6 +166,8 @@ impl Scheduler {
                         self.regions_failed(&all, text, false, now);
                     }
                 }
+                CheckpointEffect::Saved(saved) => self.saved(saved, now),
+                CheckpointEffect::Undrain(cause) => self.undrain(&cause, now),
                 CheckpointEffect::WakeAt(number, at) => self.wake_at(Timer::Checkpoint(number), at),
                 CheckpointEffect::ExpireAt(id, at) => self.wake_at(Timer::CheckpointExpiry(id), at),
                 CheckpointEffect::Confirm(checkpoint) => {
@@ -183,14 +180,17 @@ impl Scheduler {
         some
     }
 
-    fn wake_at(&mut self, timer: Timer, at: Tick) {
+    pub(super) fn wake_at(&mut self, timer: Timer, at: Tick) {
         self.effects.push(Effect::WakeAt(timer, at));
     }
 
     /// What finished tasks had staged is visible with this checkpoint, if it has their end.
     fn forget_committed(&mut self, checkpoint: u64) {
-        let latest = self.checkpoints.as_ref().and_then(CheckpointCoordinator::latest);
-        let Some(latest) = latest.filter(|latest| latest.pointer.id == checkpoint) else { return };
+        let Some(latest) =
+            self.checkpoints.latest().filter(|latest| latest.pointer.id == checkpoint).cloned()
+        else {
+            return;
+        };
         for execution in self.executions.iter_mut() {
             let (vertex, subtask) = execution.subtask();
             if latest.subtask(vertex, subtask).is_some_and(|part| part.finished)

@@ -8,7 +8,6 @@ use wire::v1;
 
 use super::regions::RegionPhase;
 use super::{Deployment, Effect, Now, Phase, Scheduler, Timer};
-use crate::checkpoint::CheckpointCoordinator;
 use crate::execution::{Execution, Location};
 use crate::slot_pool::PooledSlot;
 use crate::status::{ExecutionState, JobStatus};
@@ -54,9 +53,7 @@ impl Scheduler {
         }
         if self.regions.all_executing() {
             self.enter(JobStatus::Running, now);
-            if let Some(checkpoints) = &mut self.checkpoints {
-                checkpoints.start(now);
-            }
+            self.checkpoints.start(now);
         }
     }
 
@@ -93,20 +90,11 @@ impl Scheduler {
         })
     }
 
-    /// A subtask's part of the latest checkpoint, less what concerns only the job master.
+    /// What a subtask has of the latest checkpoint, or of the savepoint that the job began with.
     fn restored_state(&self, execution: &Execution) -> Option<v1::RestoredState> {
-        let latest = self.checkpoints.as_ref().and_then(CheckpointCoordinator::latest)?;
         let (vertex, subtask) = execution.subtask();
-        let snapshot = latest.subtask(vertex, subtask)?.snapshot.as_ref()?;
-        Some(v1::RestoredState {
-            checkpoint: latest.pointer.id,
-            subtasks: vec![v1::RestoredSubtask {
-                subtask,
-                state: snapshot.state.clone(),
-                committed_length: snapshot.committed_length,
-            }],
-            parallelism: self.graph.vertices.get(vertex.0 as usize).map_or(0, |v| v.parallelism),
-        })
+        let parallelism = self.graph.vertices.get(vertex.0 as usize).map_or(0, |v| v.parallelism);
+        self.checkpoints.latest()?.restored_state(vertex, subtask, parallelism)
     }
 
     fn edges(&self, wanted: impl Fn(&Edge) -> bool) -> impl Iterator<Item = &Edge> {

@@ -140,9 +140,11 @@ impl Scheduler {
         self.failures.push_back(entry);
         let taking = self.regions.select(super::regions::Region::takes_failures);
         let affected: BTreeSet<usize> = match self.phase {
+            // Sources that were told to end are to begin again with the others.
+            Phase::Active if self.checkpoints.is_draining() => self.regions.all(),
             Phase::Active => regions.intersection(&taking).copied().collect(),
             Phase::Preparing | Phase::Recovering | Phase::Committing => self.regions.all(),
-            Phase::Stopping(_) | Phase::Sweeping(_) | Phase::Ended => return,
+            Phase::Saved(_) | Phase::Stopping(_) | Phase::Sweeping(_) | Phase::Ended => return,
         };
         if affected.is_empty() && !unrecoverable {
             return;
@@ -160,9 +162,7 @@ impl Scheduler {
                 }
                 self.phase = Phase::Active;
                 self.enter(JobStatus::Restarting, now);
-                if let Some(checkpoints) = &mut self.checkpoints {
-                    checkpoints.abort(&format!("a task has failed: {text}"), now);
-                }
+                self.checkpoints.abort(&format!("a task has failed: {text}"), now);
                 let fail_over = FailOver { number: self.fail_over, at };
                 self.regions.set(&affected, RegionPhase::Stopping(fail_over));
                 let members = self.regions.members(&affected);
@@ -179,15 +179,13 @@ impl Scheduler {
     /// Stops everything, to end the job like this.
     pub(super) fn stop_job(&mut self, status: JobStatus, now: Now) {
         self.phase = Phase::Stopping(status);
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.stop(now);
-        }
+        self.checkpoints.stop(now);
         let members = self.regions.members(&self.regions.all());
         self.stop_attempts(&members);
     }
 
     /// Tells these attempts to stop.
-    fn stop_attempts(&mut self, members: &[Subtask]) {
+    pub(super) fn stop_attempts(&mut self, members: &[Subtask]) {
         for member in members {
             let Some(execution) = self.executions.get_mut(*member) else { continue };
             match (&execution.location, execution.state) {

@@ -4,20 +4,27 @@ use runtime_core::AttemptId;
 use wire::v1;
 
 use super::regions::RegionPhase;
-use super::{Effect, Now, Phase, Scheduler, Timer};
-use crate::checkpoint::CheckpointCoordinator;
+use super::{Beginning, Effect, Now, Phase, Scheduler, Timer};
 use crate::splits::SplitAssigner;
 use crate::status::{ExecutionState, JobStatus};
 
 impl Scheduler {
     /// The outputs are ready and the inputs are listed, or one of them cannot be used.
     pub fn prepared(&mut self, result: Result<Vec<v1::FileSplit>, String>, now: Now) {
+        self.prepared_from(result.map(|splits| (splits, None)), now);
+    }
+
+    /// As [`prepared`](Self::prepared), of a job that begins with a savepoint of another.
+    pub fn prepared_from(&mut self, result: Result<Beginning, String>, now: Now) {
         if self.phase != Phase::Preparing {
             return;
         }
         match result {
-            Ok(splits) => {
+            Ok((splits, savepoint)) => {
                 self.list_splits(splits);
+                if let Some(savepoint) = savepoint {
+                    self.begin_with(savepoint, now);
+                }
                 self.enter(JobStatus::Created, now);
                 self.phase = Phase::Active;
                 let all = self.regions.all();
@@ -36,11 +43,11 @@ impl Scheduler {
     /// Somebody asks for the job's end. Returns whether it will be, or has been, cancelled.
     pub fn cancel(&mut self, now: Now) -> bool {
         // Once all tasks have finished and their output is becoming visible, there is nothing left to stop.
-        let ending = self.executions.all_finished()
-            && self.checkpoints.as_ref().is_some_and(CheckpointCoordinator::is_finalizing);
+        let ending = self.executions.all_finished() && self.checkpoints.is_finalizing();
         match (&self.phase, self.status) {
             (_, JobStatus::Canceled | JobStatus::Cancelling) => true,
-            (Phase::Ended | Phase::Committing | Phase::Sweeping(_), _) => false,
+            (Phase::Ended | Phase::Committing | Phase::Saved(_) | Phase::Sweeping(_), _) => false,
+            (Phase::Stopping(JobStatus::Finished), _) => false,
             (Phase::Active, _) if ending => false,
             _ => {
                 self.enter(JobStatus::Cancelling, now);
@@ -87,6 +94,7 @@ impl Scheduler {
             }
             Timer::CheckpointExpiry(checkpoint) => self.expire_checkpoint(checkpoint, now),
             Timer::ReadCheckpoint(number) => self.read_checkpoint_again(number),
+            Timer::TasksEnd(_) => self.end_tasks(),
             // That it is due is seen below.
             Timer::Checkpoint(_) => {}
         }
@@ -105,6 +113,11 @@ impl Scheduler {
 
     /// The whole output of a job without checkpoints has been made visible, or could not be.
     pub fn committed(&mut self, result: Result<(), String>, now: Now) {
+        if matches!(self.phase, Phase::Saved(_)) {
+            self.saved_is_visible(result, now);
+            self.settle(now);
+            return;
+        }
         if self.phase != Phase::Committing {
             return;
         }
@@ -138,7 +151,7 @@ impl Scheduler {
 
     /// All attempts of a job that is to end are over, and nobody works on its outputs.
     fn end_stopped_job(&mut self) {
-        let finalizing = self.checkpoints.as_ref().is_some_and(CheckpointCoordinator::is_finalizing);
+        let finalizing = self.checkpoints.is_finalizing();
         if let Phase::Stopping(status) = self.phase
             && self.executions.iter().all(|e| e.state.is_terminal() || e.state == ExecutionState::Created)
             && !self.files_in_use
@@ -158,5 +171,6 @@ impl Scheduler {
         }
         self.effects.push(Effect::Declare(0));
         self.effects.push(Effect::Ended);
+        self.answer_saved();
     }
 }

@@ -11,8 +11,8 @@ use runtime_core::{Epoch, EpochMillis, JobId};
 use wire::v1;
 
 use super::regions::{FailOver, RegionPhase};
-use super::{Effect, FailureEntry, Now, Phase, Scheduler, Timer};
-use crate::checkpoint::{CheckpointCoordinator, CheckpointPointer, CompletedCheckpoint};
+use super::{Effect, FailureEntry, Now, Phase, Scheduler, Timer, coordinator};
+use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
 use crate::counts::Counts;
 use crate::status::JobStatus;
 
@@ -32,7 +32,8 @@ pub struct Recovered {
     pub reserved: u64,
     /// The checkpoints that can be restored, oldest first.
     pub completed: Vec<CheckpointPointer>,
-    /// The whole output and the counts of a job without checkpoints whose tasks had all finished.
+    /// The output and the counts of a job whose tasks had come to their end, by that of a savepoint too: it only has to
+    /// become visible.
     pub output: Option<(Vec<v1::StagedFile>, Counts)>,
     /// How often it was begun again.
     pub restarts: u64,
@@ -69,16 +70,13 @@ impl Scheduler {
         scheduler.restarts = left.restarts;
         scheduler.earlier = left.counts.of_attempts();
         scheduler.failures = left.failures.into();
-        if let Some(options) = scheduler.graph.checkpoints.clone() {
-            let coordinator = CheckpointCoordinator::new(job, options, left.reserved, left.checkpoints);
-            scheduler.checkpoints = Some(coordinator);
-        }
+        scheduler.checkpoints = coordinator(job, &scheduler.graph, left.reserved, left.checkpoints);
         let Some(splits) = left.splits else { return scheduler };
         scheduler.effects.clear();
         scheduler.list_splits(splits);
         if let Some((staged, counts)) = left.output {
             scheduler.earlier = counts;
-            scheduler.phase = Phase::Committing;
+            scheduler.phase = Phase::Saved(None);
             scheduler.enter(JobStatus::Running, now);
             scheduler.effects.push(Effect::Commit(staged));
             return scheduler;
@@ -97,7 +95,7 @@ impl Scheduler {
     }
 
     /// All regions begin again, by one restart.
-    fn go_on(&mut self, now: Now) {
+    pub(super) fn go_on(&mut self, now: Now) {
         self.phase = Phase::Active;
         self.fail_over += 1;
         self.uncounted.insert(self.fail_over);
@@ -126,9 +124,7 @@ impl Scheduler {
                     self.earlier.retries = self.earlier.retries.max(figures.retries);
                     self.earlier.timeouts = self.earlier.timeouts.max(figures.timeouts);
                 }
-                if let Some(checkpoints) = &mut self.checkpoints {
-                    checkpoints.adopt(latest, older);
-                }
+                self.checkpoints.adopt(latest, older);
                 self.go_on(now);
             }
             Err(ReadFailure::Unreachable(cause)) => {

@@ -7,8 +7,6 @@ use runtime_core::AttemptId;
 
 use super::regions::RegionPhase;
 use super::{Effect, Now, Phase, Scheduler, Timer};
-use crate::checkpoint::CheckpointCoordinator;
-use crate::counts::records_of;
 use crate::status::{ExecutionState, JobStatus};
 
 impl Scheduler {
@@ -35,7 +33,7 @@ impl Scheduler {
     /// The regions that are due begin again together, unless a checkpoint is just becoming complete or the outputs are in
     /// use: what they begin from and where their output ends must stand first.
     pub(super) fn restore_due(&mut self, now: Now) {
-        let finalizing = self.checkpoints.as_ref().is_some_and(CheckpointCoordinator::is_finalizing);
+        let finalizing = self.checkpoints.is_finalizing();
         if self.phase != Phase::Active || self.files_in_use || finalizing {
             return;
         }
@@ -52,20 +50,18 @@ impl Scheduler {
         }
         let stopped = self.renew(&due, now);
         let everything = due.len() == self.regions.0.len();
-        let latest = self.checkpoints.as_ref().and_then(CheckpointCoordinator::latest);
+        let latest = self.checkpoints.latest();
         let commit = latest.map(|latest| latest.staged()).unwrap_or_default();
         self.regions.set(&due, RegionPhase::Restoring);
         self.files_in_use = true;
         self.effects.push(Effect::Sweep { commit, attempts: (!everything).then_some(stopped) });
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.restored(now);
-        }
+        self.checkpoints.restored(now);
     }
 
     /// Gives the subtasks of these regions new attempts, with the splits and the counts of the latest checkpoint. A region
     /// that has ended in it stays so. Returns the attempts of before.
     fn renew(&mut self, regions: &BTreeSet<usize>, now: Now) -> Vec<AttemptId> {
-        let latest = self.checkpoints.as_ref().and_then(CheckpointCoordinator::latest).map(Arc::clone);
+        let latest = self.checkpoints.latest().map(Arc::clone);
         let mut stopped = Vec::new();
         let mut sources = BTreeSet::new();
         for index in regions {
@@ -77,8 +73,8 @@ impl Scheduler {
                 stopped.push(execution.id);
                 self.earlier.keep_attempts(&execution.figures);
                 let snapshot = part(member).and_then(|part| part.snapshot.as_ref());
-                let figures = snapshot.and_then(|snapshot| snapshot.figures.as_ref());
-                execution.renew(figures.map(records_of).unwrap_or_default());
+                let records = latest.as_ref().map(|latest| latest.records(member.0, member.1));
+                execution.renew(records.unwrap_or_default());
                 if ended && let Some(snapshot) = snapshot {
                     execution.state = ExecutionState::Finished;
                     execution.ended_at = Some(now.wall);
@@ -120,9 +116,7 @@ impl Scheduler {
     }
 
     fn restored(&mut self, regions: BTreeSet<usize>, now: Now) {
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.committed_again();
-        }
+        self.checkpoints.committed_again();
         let executions = &self.executions;
         let has_ended = |index: &usize| {
             self.regions

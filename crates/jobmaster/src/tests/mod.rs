@@ -104,16 +104,20 @@ async fn until(master: &JobMaster, job: JobId, wanted: impl Fn(&JobView) -> bool
 
 /// What REST answers.
 async fn ask(master: &JobMaster, method: &'static str, path: &str) -> (u16, Value) {
-    ask_router(master.rest(), method, path).await
+    ask_router(master.rest(), method, path, "").await
 }
 
-async fn ask_router(router: axum::Router, method: &'static str, path: &str) -> (u16, Value) {
+async fn ask_with(master: &JobMaster, method: &'static str, path: &str, body: &str) -> (u16, Value) {
+    ask_router(master.rest(), method, path, body).await
+}
+
+async fn ask_router(router: axum::Router, method: &'static str, path: &str, body: &str) -> (u16, Value) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let served = tokio::spawn(axum::serve(listener, router).into_future());
-    let path = path.to_owned();
+    let (path, body) = (path.to_owned(), body.to_owned());
     let asked = tokio::task::spawn_blocking(move || {
-        testkit::http::request(&address, method, &path, "application/json", b"").unwrap()
+        testkit::http::request(&address, method, &path, "application/json", body.as_bytes()).unwrap()
     });
     let answer = asked.await.unwrap();
     served.abort();

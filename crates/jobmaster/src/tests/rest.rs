@@ -5,7 +5,7 @@ use std::time::Duration;
 use runtime_core::EpochMillis;
 use serde_json::{Value, json};
 
-use super::{JOB, OTHER, World, ask, ask_router, until};
+use super::{JOB, OTHER, World, ask, ask_router, ask_with, until};
 use crate::checkpoint::{CheckpointEntry, CheckpointStatus};
 use crate::dispatcher::Started;
 use crate::rest::{checkpoints, exceptions, router};
@@ -103,7 +103,7 @@ async fn nothing_is_answered_before_the_jobs_of_before_are_taken_up() {
     let (_never, started) = tokio::sync::watch::channel(false);
     let mut api = master.api.clone();
     api.dispatcher.started = Started(started);
-    let (status, body) = ask_router(router(api), "GET", &format!("/v1/jobs/{JOB}")).await;
+    let (status, body) = ask_router(router(api), "GET", &format!("/v1/jobs/{JOB}"), "").await;
     assert_eq!(status, 503);
     assert_refusal(&body);
     master.stop().await;
@@ -170,4 +170,100 @@ fn c164_the_request_bounds_the_failures_that_are_shown() {
     let some = shown(5);
     assert_eq!((some["entries"].as_array().unwrap().len(), &some["truncated"]), (5, &json!(true)));
     assert_eq!(some["entries"][0]["timestamp"], 0, "the newest come first");
+}
+
+const REQUEST: &str = "000000000000000000000000000000aa";
+
+fn saving(more: &str) -> String {
+    format!("{{\"target-directory\":\"/tmp/s\",\"triggerId\":\"{REQUEST}\"{more}}}")
+}
+
+async fn completed(master: &crate::JobMaster, path: &str) -> Value {
+    loop {
+        let (status, body) = ask(master, "GET", path).await;
+        assert_eq!(status, 200, "{body}");
+        if body["status"]["id"] == "COMPLETED" {
+            return body["operation"].clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn c155_a_savepoint_of_an_unknown_job_is_taken_and_its_failure_is_polled() {
+    let world = World::new();
+    let master = world.start().await;
+    let savepoints = format!("/v1/jobs/{JOB}/savepoints");
+    for _ in 0..2 {
+        let (status, body) = ask_with(&master, "POST", &savepoints, &saving("")).await;
+        assert_eq!((status, &body), (202, &json!({ "request-id": REQUEST })));
+    }
+    let operation = completed(&master, &format!("{savepoints}/{REQUEST}")).await;
+    let text = operation["failure-cause"]["stack-trace"].as_str().unwrap();
+    assert!(text.contains(&format!("there is no job {JOB}")), "{operation}");
+    let (status, body) =
+        ask_with(&master, "POST", &format!("/v1/jobs/{OTHER}/savepoints"), &saving("")).await;
+    assert_eq!(status, 409, "the number is another request's: {body}");
+    assert_refusal(&body);
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn c157_an_unknown_request_is_404_with_a_body_of_one_key() {
+    let world = World::new();
+    let master = world.start().await;
+    for path in [
+        format!("/v1/jobs/{JOB}/savepoints/{REQUEST}"),
+        format!("/v1/jobs/{JOB}/checkpoints/{REQUEST}"),
+        format!("/v1/savepoint-disposal/{REQUEST}"),
+    ] {
+        let (status, body) = ask(&master, "GET", &path).await;
+        assert_eq!(status, 404, "{path}: {body}");
+        assert_refusal(&body);
+    }
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_for_a_savepoint_that_makes_no_sense_is_refused_at_once() {
+    let world = World::new();
+    let master = world.start().await;
+    for (path, body) in [
+        ("savepoints", String::new()),
+        ("savepoints", "{\"target-directory\":null}".to_owned()),
+        ("savepoints", "[".to_owned()),
+        ("savepoints", saving(",\"cancel-job\":true")),
+        ("savepoints", "{\"target-directory\":\"/s\",\"triggerId\":\"x\"}".to_owned()),
+        ("stop", "{\"drain\":true}".to_owned()),
+    ] {
+        let (status, answer) = ask_with(&master, "POST", &format!("/jobs/{JOB}/{path}"), &body).await;
+        assert_eq!(status, 400, "{path} {body}: {answer}");
+        assert_refusal(&answer);
+    }
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_without_its_tasks_running_cannot_be_saved_and_runs_on() {
+    let world = World::new();
+    let (file, graph) = world.job("first");
+    let master = world.start().await;
+    master.dispatcher.submit(JOB, file, graph).await.unwrap();
+    until(&master, JOB, |view| view.status == JobStatus::Created).await;
+    let (status, body) =
+        ask_with(&master, "POST", &format!("/jobs/{JOB}/stop"), "{\"targetDirectory\":\"/s\"}").await;
+    assert_eq!(status, 202, "{body}");
+    let request = body["request-id"].as_str().unwrap().to_owned();
+    let operation = completed(&master, &format!("/jobs/{JOB}/savepoints/{request}")).await;
+    assert!(
+        operation["failure-cause"]["stack-trace"].as_str().unwrap().contains("not all tasks"),
+        "{operation}"
+    );
+    let (status, body) = ask(&master, "POST", &format!("/jobs/{JOB}/checkpoints")).await;
+    assert_eq!(status, 202, "{body}");
+    let request = body["request-id"].as_str().unwrap().to_owned();
+    let operation = completed(&master, &format!("/jobs/{JOB}/checkpoints/{request}")).await;
+    assert!(operation["failureCause"]["stack-trace"].is_string(), "{operation}");
+    assert_eq!(master.dispatcher.view(JOB).unwrap().status, JobStatus::Created);
+    master.stop().await;
 }

@@ -71,15 +71,21 @@ pub(crate) enum Peers {
 impl Chain {
     /// A new turn: one reading of the clocks serves all that happens in it.
     pub(crate) fn begin_turn(&mut self, now: Tick, wall: EpochMillis) -> Result<bool, TaskError> {
-        self.cx.begin_turn(now, wall);
-        let mut moved = false;
-        self.outputs().for_each(|output| moved |= output.retry());
+        let mut moved = self.begin_still_turn(now, wall);
         for step in &mut self.steps {
             if let Step::Enrich(step) = step {
                 moved |= step.begin_turn(&self.cx);
             }
         }
         Ok(self.drain()? || moved)
+    }
+
+    /// A turn of a task that stands still: what waits for room in the outputs goes on, and nothing follows it.
+    pub(crate) fn begin_still_turn(&mut self, now: Tick, wall: EpochMillis) -> bool {
+        self.cx.begin_turn(now, wall);
+        let mut moved = false;
+        self.outputs().for_each(|output| moved |= output.retry());
+        moved
     }
 
     /// Whether an element would be taken in at the head.

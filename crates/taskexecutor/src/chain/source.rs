@@ -75,6 +75,8 @@ pub(crate) struct Source {
     idle: bool,
     control: VecDeque<Flow>,
     finished: Vec<u32>,
+    /// Where it was drained.
+    left_at: Option<(u32, Position)>,
 }
 
 impl Source {
@@ -91,7 +93,23 @@ impl Source {
             idle: false,
             control: VecDeque::new(),
             finished: Vec::new(),
+            left_at: None,
         }
+    }
+
+    /// Reads no further, as if the input ended here.
+    pub(crate) fn drain(&mut self) {
+        if matches!(self.state, State::Ended) {
+            return;
+        }
+        self.left_at = self.progress().reading;
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.set_idle(false);
+        self.state = State::Ended;
+        self.control.push_back(StreamElement::Watermark(Watermark::MAX));
     }
 
     /// How far it has got: whatever it has given out was read before, and nothing else. Watermarks that wait are not in
@@ -99,7 +117,7 @@ impl Source {
     pub(crate) fn progress(&self) -> Progress {
         let reading = match &self.state {
             State::Reading { split, reader } => Some((*split, reader.position())),
-            State::Between | State::Asked { .. } | State::Ended => None,
+            State::Between | State::Asked { .. } | State::Ended => self.left_at,
         };
         Progress { finished: self.finished.clone(), reading }
     }
@@ -210,12 +228,13 @@ impl Source {
         if !awaited {
             return Ok(());
         }
-        self.set_idle(false);
         match answer.split {
-            Some(split) => self.open(&split),
+            Some(split) => {
+                self.set_idle(false);
+                self.open(&split)
+            }
             None => {
-                self.state = State::Ended;
-                self.control.push_back(StreamElement::Watermark(Watermark::MAX));
+                self.end();
                 Ok(())
             }
         }

@@ -44,8 +44,12 @@ impl TaskExecutorProcessor {
         }
         let begun_at = EpochMillis(request.begun_at);
         for attempt in attempts {
-            if let Some(task) = self.jobs.get(&attempt.job).and_then(|job| job.tasks.get(&attempt)) {
-                task.handle.trigger(request.checkpoint, begun_at);
+            let Some(task) = self.jobs.get(&attempt.job).and_then(|job| job.tasks.get(&attempt)) else {
+                continue;
+            };
+            match request.savepoint.clone() {
+                Some(target) => task.handle.announce(request.checkpoint, target.into()),
+                None => task.handle.trigger(request.checkpoint, begun_at),
             }
         }
         Ok(Self::ack())

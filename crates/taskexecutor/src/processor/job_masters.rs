@@ -17,6 +17,7 @@ use super::TaskExecutorProcessor;
 use super::job::{Job, Leader};
 use crate::event::{Life, TeEvent};
 use crate::keeper::{JobMasterPeer, KeeperHandle};
+use crate::task::TaskHandle;
 
 impl TaskExecutorProcessor {
     /// The resource manager says who leads a job. Only a newer term moves a link: that nobody leads at present is for
@@ -120,6 +121,7 @@ impl TaskExecutorProcessor {
             Some(Message::CheckpointAborted(said)) => {
                 job.running_tasks().for_each(|task| task.abort(said.checkpoint));
             }
+            Some(Message::DrainSources(_)) => job.running_tasks().for_each(TaskHandle::drain),
             None => {}
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use asyncio::Snapshot;
-use checkpoint::{Stores, layout, operators, write_state};
+use checkpoint::{Stores, layout, operators, savepoint, write_state};
 use job::record::JsonRecord;
 use prost::Message;
 use runtime_core::AttemptId;
@@ -17,6 +17,7 @@ use wire::v1;
 
 use super::event::CheckpointAnswers;
 use super::mailbox::Mailbox;
+use super::savepoint::SavepointTarget;
 use super::services::{Placement, TaskServices};
 use super::snapshot::{CheckpointAnswer, Held, Taken, TaskSnapshot};
 use crate::exchange::encode_record;
@@ -32,16 +33,12 @@ pub(crate) struct Acknowledger {
 
 struct Writer {
     attempt: AttemptId,
-    place: Option<Place>,
+    stores: Arc<dyn Stores>,
+    /// Where the job's checkpoints are kept.
+    url: Option<String>,
     answers: CheckpointAnswers,
     mailbox: Arc<Mailbox>,
     figures: Arc<TaskFigures>,
-}
-
-/// Where the job's checkpoints are kept.
-struct Place {
-    stores: Arc<dyn Stores>,
-    url: String,
 }
 
 impl Acknowledger {
@@ -54,7 +51,8 @@ impl Acknowledger {
     ) -> Self {
         let writer = Writer {
             attempt,
-            place: url.map(|url| Place { stores: Arc::clone(&services.stores), url }),
+            stores: Arc::clone(&services.stores),
+            url,
             answers: Arc::clone(&services.answers),
             mailbox: Arc::clone(mailbox),
             figures: Arc::clone(figures),
@@ -68,8 +66,10 @@ impl Acknowledger {
         let (done, settled) = oneshot::channel();
         let writer = Arc::clone(&self.writer);
         self.placement.block(&self.io, move || {
-            let Taken { checkpoint, outcome } = taken;
-            let outcome = outcome.and_then(|(held, snapshot)| writer.write(checkpoint, &held, snapshot));
+            let Taken { checkpoint, outcome, savepoint } = taken;
+            let outcome = outcome.and_then(|(held, snapshot)| {
+                writer.write(&held, snapshot, |bytes| writer.put(checkpoint, savepoint.as_ref(), bytes))
+            });
             writer.say(checkpoint, outcome);
             // Nobody waits where the task has been stopped.
             let _ = done.send(());
@@ -88,7 +88,12 @@ impl Acknowledger {
 }
 
 impl Writer {
-    fn write(&self, checkpoint: u64, held: &Held, snapshot: TaskSnapshot) -> Result<TaskSnapshot, String> {
+    fn write(
+        &self,
+        held: &Held,
+        snapshot: TaskSnapshot,
+        put: impl FnOnce(&[u8]) -> Result<v1::StateHandle, String>,
+    ) -> Result<TaskSnapshot, String> {
         if held.is_empty() {
             self.figures.checkpoints.snapshot_bytes.store(0, Ordering::Relaxed);
             return Ok(snapshot);
@@ -96,16 +101,24 @@ impl Writer {
         let states = held.iter().map(operator_state).collect::<Result<Vec<_>, String>>()?;
         let bytes = operators::encode(&v1::OperatorStates { operators: states });
         self.figures.checkpoints.snapshot_bytes.store(bytes.len() as u64, Ordering::Relaxed);
-        let state = self.put(checkpoint, &bytes)?;
+        let state = put(&bytes)?;
         Ok(TaskSnapshot { state: Some(state), ..snapshot })
     }
 
-    fn put(&self, checkpoint: u64, bytes: &[u8]) -> Result<v1::StateHandle, String> {
-        let Some(Place { stores, url }) = &self.place else {
-            return Err("the job has no place for checkpoints (`checkpoints.dir`)".to_owned());
+    fn put(
+        &self,
+        checkpoint: u64,
+        savepoint: Option<&SavepointTarget>,
+        bytes: &[u8],
+    ) -> Result<v1::StateHandle, String> {
+        let (url, name) = match (savepoint, &self.url) {
+            (Some(target), _) => (&target.url, savepoint::state_name(&self.attempt)),
+            (None, Some(url)) => (url, layout::state_name(&self.attempt, checkpoint)),
+            (None, None) => {
+                return Err("the job has no place for checkpoints (`checkpoints.dir`)".to_owned());
+            }
         };
-        let store = stores.open(url).map_err(|error| error.to_string())?;
-        let name = layout::state_name(&self.attempt, checkpoint);
+        let store = self.stores.open(url).map_err(|error| error.to_string())?;
         write_state(&*store, &name, bytes).map_err(|error| error.to_string())
     }
 

@@ -12,8 +12,16 @@ impl Runner {
     pub(super) fn obey(&mut self, order: Order, now: Tick) {
         match order {
             Order::Trigger { checkpoint, begun_at } => self.begin(checkpoint, begun_at, now),
-            Order::Confirm(checkpoint) => self.chain.confirmed(checkpoint),
-            Order::Abort(checkpoint) => self.abort(checkpoint),
+            Order::Confirm(checkpoint) => {
+                self.chain.confirmed(checkpoint);
+                self.savepoints.confirmed(checkpoint);
+            }
+            Order::Abort(checkpoint) => {
+                self.abort(checkpoint);
+                self.savepoints.aborted(checkpoint);
+            }
+            Order::Announce { checkpoint, target } => self.savepoints.announce(checkpoint, target),
+            Order::Drain => self.drain_source(),
         }
     }
 
@@ -48,7 +56,7 @@ impl Runner {
             gates.abort(older);
         }
         let cause = format!("checkpoint {newer} began before all inputs had brought the barrier of this one");
-        self.taken.push(Taken { checkpoint: older, outcome: Err(cause) });
+        self.taken.push(Taken { checkpoint: older, outcome: Err(cause), savepoint: None });
     }
 
     /// Takes notice of a barrier that has come from some inputs.
@@ -115,7 +123,8 @@ impl Runner {
         let source = self.progress();
         let outcome = self.chain.snapshot(barrier);
         let outcome = outcome.map(|(held, snapshot)| (held, TaskSnapshot { source, ..snapshot }));
-        self.taken.push(Taken { checkpoint: barrier.checkpoint, outcome });
+        let savepoint = self.savepoints.taken(barrier.checkpoint, outcome.is_ok());
+        self.taken.push(Taken { checkpoint: barrier.checkpoint, outcome, savepoint });
     }
 
     /// What came of checkpoints in this turn.

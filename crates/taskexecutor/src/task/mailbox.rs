@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use runtime_core::EpochMillis;
 use tokio::sync::Notify;
 
+use super::savepoint::SavepointTarget;
 use super::services::{NextSplit, SplitError};
 
 /// The answer to one request for a split, with the request's number.
 pub(crate) type SplitAnswer = (u64, Result<NextSplit, SplitError>);
 
 /// What the job master says about a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
     /// It has begun.
     Trigger { checkpoint: u64, begun_at: EpochMillis },
@@ -24,6 +25,10 @@ pub(crate) enum Order {
     Confirm(u64),
     /// It is given up.
     Abort(u64),
+    /// It will begin, as a savepoint.
+    Announce { checkpoint: u64, target: SavepointTarget },
+    /// A source reads no further.
+    Drain,
 }
 
 /// What has come since the last look.

@@ -58,15 +58,18 @@ fn read(
     let failed = |cause: String| {
         TaskError::recoverable(format!("checkpoint {} cannot be restored: {cause}", state.checkpoint))
     };
-    let mut held: BTreeMap<String, Vec<Snapshot<JsonRecord>>> = BTreeMap::new();
+    let url = match (state.store.as_str(), &descriptor.graph.checkpoints) {
+        ("", Some(options)) => &options.dir,
+        (store, _) => store,
+    };
+    let mut held: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     for subtask in &state.subtasks {
         let Some(handle) = &subtask.state else { continue };
         let place = |cause: String| failed(format!("the state of subtask {}: {cause}", subtask.subtask));
-        let url = descriptor.graph.checkpoints.as_ref().map_or("", |options| &options.dir);
         let store = services.stores.open(url).map_err(|error| failed(error.to_string()))?;
         let bytes = read_state(&*store, handle).map_err(|error| place(error.to_string()))?;
         for (name, snapshot) in decode(&bytes).map_err(place)? {
-            held.entry(name).or_default().push(snapshot);
+            held.entry(name).or_default().push((subtask.subtask, snapshot));
         }
     }
     let vertex = descriptor.chain().ok_or_else(|| TaskError::unrecoverable("the plan has no such vertex"))?;
@@ -76,10 +79,13 @@ fn read(
         steps: RestoredSteps::new(),
         sink: sink::Restored { checkpoint: state.checkpoint, committed_length },
     };
-    for (name, snapshots) in held {
-        let snapshot = Snapshot::combined(snapshots);
+    for (name, parts) in held {
         let Some(options) = step(vertex, &name) else {
-            if snapshot.is_empty() {
+            let snapshot = whole(parts);
+            // Where the parts are those of all, others take what is theirs.
+            let elsewhere =
+                state.of_all && descriptor.graph.vertices.iter().any(|v| step(v, &name).is_some());
+            if snapshot.is_empty() || elsewhere {
                 continue;
             }
             return Err(TaskError::unrecoverable(format!(
@@ -90,8 +96,8 @@ fn read(
                 vertex.name
             )));
         };
-        let snapshot =
-            if is_shared(state, vertex) { share(snapshot, options, descriptor, vertex) } else { snapshot };
+        let shared = state.of_all || is_shared(state, vertex);
+        let snapshot = if shared { share(parts, options, descriptor, vertex) } else { whole(parts) };
         restored.steps.insert(name, snapshot);
     }
     Ok(restored)
@@ -113,29 +119,36 @@ fn is_shared(state: &v1::RestoredState, vertex: &Vertex) -> bool {
     }
 }
 
+/// What one subtask held.
+type Part = (u32, Snapshot<JsonRecord>);
+
+fn whole(parts: Vec<Part>) -> Snapshot<JsonRecord> {
+    Snapshot::combined(parts.into_iter().map(|(_, snapshot)| snapshot))
+}
+
 /// The share of this subtask: every record is in the share of exactly one.
+///
+/// With keyed order a record goes to the owner of its key group, as the partitioner decides. Otherwise what a subtask held
+/// stays in one piece, which keeps its order, and goes to the subtask of its number, counted around; the job master lets
+/// the same one read on the file that it comes from.
 fn share(
-    snapshot: Snapshot<JsonRecord>,
+    parts: Vec<Part>,
     options: &EnrichOptions,
     descriptor: &TaskDescriptor,
     vertex: &Vertex,
 ) -> Snapshot<JsonRecord> {
-    let max_parallelism = descriptor.graph.max_parallelism;
-    let owner = |record: &JsonRecord| owner(record, options, max_parallelism, vertex.parallelism);
-    let shares = snapshot.split(vertex.parallelism as usize, owner);
-    let own = shares.into_iter().nth(descriptor.attempt.subtask as usize);
-    own.unwrap_or_else(|| Snapshot::combined([]))
-}
-
-/// The subtask that takes a record over: with keyed order the owner of its key group, as the partitioner decides;
-/// otherwise the records of one split stay together, which keeps their order.
-fn owner(record: &JsonRecord, options: &EnrichOptions, max_parallelism: u32, parallelism: u32) -> usize {
-    let field = options.key.as_deref().filter(|_| options.order == Order::Keyed);
-    let subtask = match field.and_then(|field| record.path(field)).and_then(Key::of) {
-        Some(key) => subtask_of(key_group(&key, max_parallelism), max_parallelism, parallelism),
-        None => by_split(record.origin(), parallelism),
+    let (own, parallelism) = (descriptor.attempt.subtask, vertex.parallelism.max(1));
+    let Some(field) = options.key.as_deref().filter(|_| options.order == Order::Keyed) else {
+        return whole(parts.into_iter().filter(|(subtask, _)| subtask % parallelism == own).collect());
     };
-    subtask as usize
+    let max_parallelism = descriptor.graph.max_parallelism;
+    let owner = |record: &JsonRecord| match record.path(field).and_then(Key::of) {
+        Some(key) => subtask_of(key_group(&key, max_parallelism), max_parallelism, parallelism) as usize,
+        // It has no order.
+        None => by_split(record.origin(), parallelism) as usize,
+    };
+    let shares = whole(parts).split(parallelism as usize, owner);
+    shares.into_iter().nth(own as usize).unwrap_or_else(|| Snapshot::combined([]))
 }
 
 fn by_split(origin: &Origin, parallelism: u32) -> u32 {

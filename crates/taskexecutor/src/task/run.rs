@@ -119,6 +119,8 @@ async fn drive(
                     () = acknowledger.settled() => return Ok(End::Finished(Box::new(runner.finish()?))),
                 }
             }
+            // Its part of the savepoint is its last word; nothing of it is to follow.
+            Turn::Stopped => return Ok(End::Finished(Box::default())),
         }
     }
     Ok(End::Canceled)

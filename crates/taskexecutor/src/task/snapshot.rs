@@ -6,6 +6,7 @@ use job::record::JsonRecord;
 use runtime_core::AttemptId;
 use wire::v1;
 
+use super::savepoint::SavepointTarget;
 use crate::chain::Progress;
 
 /// A task's part of a checkpoint, or its last word.
@@ -42,6 +43,8 @@ pub(crate) type Held = Vec<Snapshot<JsonRecord>>;
 pub(crate) struct Taken {
     pub(crate) checkpoint: u64,
     pub(crate) outcome: Result<(Held, TaskSnapshot), String>,
+    /// Of a savepoint.
+    pub(crate) savepoint: Option<SavepointTarget>,
 }
 
 impl From<TaskSnapshot> for v1::TaskSnapshot {

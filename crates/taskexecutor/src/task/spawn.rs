@@ -12,6 +12,7 @@ use super::error::TaskError;
 use super::event::{TaskEvent, TaskEvents, TaskState};
 use super::mailbox::{Mailbox, Order};
 use super::run::{End, Task, run};
+use super::savepoint::SavepointTarget;
 use super::services::{Placement, TaskServices};
 use crate::chain::steps_of;
 use crate::figures::{CheckpointFigures, TaskFigures};
@@ -35,6 +36,16 @@ impl TaskHandle {
     /// [`TaskState::Canceled`]. A task that has ended stays as it is.
     pub fn cancel(&self) {
         self.mailbox.cancel();
+    }
+
+    /// A savepoint will begin with this number; to be said to all tasks of the job before it does.
+    pub fn announce(&self, checkpoint: u64, target: SavepointTarget) {
+        self.mailbox.put_order(Order::Announce { checkpoint, target });
+    }
+
+    /// The job is drained: a source reads no further, as if its input ended here. Other tasks come to their end behind it.
+    pub fn drain(&self) {
+        self.mailbox.put_order(Order::Drain);
     }
 
     /// A checkpoint has begun. The task answers once it has had its part, or cannot have it.

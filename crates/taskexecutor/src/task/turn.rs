@@ -11,6 +11,7 @@ use runtime_core::{EpochMillis, JobId, StreamElement, Tick};
 use super::checkpointing::Checkpointing;
 use super::error::TaskError;
 use super::mailbox::Mailbox;
+use super::savepoint::Savepoints;
 use super::snapshot::{Taken, TaskSnapshot};
 use crate::chain::{Chain, Next, Peers, Source};
 use crate::exchange::{ChannelId, Element, InputGates};
@@ -47,6 +48,8 @@ pub(crate) enum Turn {
     Ask(u64),
     /// All has left; to be [finished](Runner::finish).
     Ended,
+    /// A savepoint has ended the job; what the task still holds is in it.
+    Stopped,
 }
 
 /// A task's operators, and how far it has got.
@@ -55,6 +58,7 @@ pub(crate) struct Runner {
     pub(super) chain: Chain,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) checkpointing: Checkpointing,
+    pub(super) savepoints: Savepoints,
     /// What came of checkpoints in this turn.
     pub(super) taken: Vec<Taken>,
     input_ended: bool,
@@ -79,6 +83,7 @@ impl Runner {
             chain,
             mailbox,
             checkpointing: Checkpointing::new(job),
+            savepoints: Savepoints::default(),
             taken: Vec::new(),
             input_ended: false,
             published_at: Tick::ZERO,
@@ -89,7 +94,11 @@ impl Runner {
     }
 
     pub(crate) fn turn(&mut self, now: Tick, wall: EpochMillis) -> Result<Turn, TaskError> {
-        let mut moved = self.chain.begin_turn(now, wall)?;
+        let mut moved = if self.savepoints.stands_still() {
+            self.chain.begin_still_turn(now, wall)
+        } else {
+            self.chain.begin_turn(now, wall)?
+        };
         let mail = self.mailbox.take();
         if let Head::Source(source) = &mut self.head {
             source.begin_turn(now);
@@ -102,6 +111,9 @@ impl Runner {
             self.obey(order, now);
             moved = true;
         }
+        if self.savepoints.stands_still() {
+            return Ok(self.stand_still(now));
+        }
         let mut ask = None;
         if !self.input_ended {
             match self.take_input(&mut moved)? {
@@ -112,6 +124,9 @@ impl Runner {
         }
         if self.input_ended {
             self.checkpoint_at_the_end();
+        }
+        if self.savepoints.stands_still() {
+            return Ok(self.stand_still(now));
         }
         moved |= self.chain.drain()?;
         let ended = self.input_ended && self.chain.end()?;
@@ -147,13 +162,13 @@ impl Runner {
         self.chain.publish();
     }
 
-    fn publish(&mut self, now: Tick) {
+    pub(super) fn publish(&mut self, now: Tick) {
         self.chain.publish();
         self.published_at = now;
         self.unpublished = false;
     }
 
-    fn publish_at(&self) -> Tick {
+    pub(super) fn publish_at(&self) -> Tick {
         self.published_at + if self.unpublished { PUBLISH_EVERY } else { PUBLISH_IDLE }
     }
 
@@ -172,7 +187,7 @@ impl Runner {
                 other => return Ok(other),
             }
             *moved = true;
-            if bytes >= TURN_BYTES {
+            if bytes >= TURN_BYTES || self.savepoints.stands_still() {
                 break;
             }
         }

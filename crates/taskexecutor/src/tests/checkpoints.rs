@@ -13,6 +13,7 @@ fn trigger(numbers: &[u32], checkpoint: u64) -> v1::TriggerCheckpointRequest {
         attempts: numbers.iter().map(|n| attempt(*n).into()).collect(),
         checkpoint,
         begun_at: 1_000_000,
+        savepoint: None,
     }
 }
 

@@ -16,7 +16,8 @@ async fn a_task_runs_once_and_stays_deployed_until_its_end_is_acknowledged() {
     assert_eq!(cluster.states(), [(1, 0, "INITIALIZING"), (2, 0, "RUNNING")]);
     // The source has asked and was not answered; it asks again with the same number.
     let path = cluster.dir.path().join("in.jsonl").display().to_string();
-    let split = v1::FileSplit { id: 0, path, start: 0, end: u64::MAX, gzip: false, resume: None };
+    let split =
+        v1::FileSplit { id: 0, path, start: 0, end: u64::MAX, gzip: false, resume: None, subtask: None };
     cluster.jm.splits.lock().unwrap().extend([Some(split), None]);
     secs(7).await;
     let (number, last) = cluster.updates().pop().unwrap();

@@ -637,6 +637,9 @@ pub struct FileSplit {
     /// Where to read on; absent: from its first line.
     #[prost(message, optional, tag = "6")]
     pub resume: ::core::option::Option<ReadPosition>,
+    /// The subtask that is to read it, as it has records of it in flight; absent: whichever asks first.
+    #[prost(uint32, optional, tag = "7")]
+    pub subtask: ::core::option::Option<u32>,
 }
 /// Where the next line of a split begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -880,7 +883,7 @@ pub struct FailSlot {
 pub struct JobMasterToTaskExecutor {
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    #[prost(oneof = "job_master_to_task_executor::Message", tags = "2, 3, 4, 5")]
+    #[prost(oneof = "job_master_to_task_executor::Message", tags = "2, 3, 4, 5, 6")]
     pub message: ::core::option::Option<job_master_to_task_executor::Message>,
 }
 /// Nested message and enum types in `JobMasterToTaskExecutor`.
@@ -895,8 +898,13 @@ pub mod job_master_to_task_executor {
         CheckpointConfirmed(super::CheckpointConfirmed),
         #[prost(message, tag = "5")]
         CheckpointAborted(super::CheckpointAborted),
+        #[prost(message, tag = "6")]
+        DrainSources(super::DrainSources),
     }
 }
+/// The sources are to read no further, as if their input ended here: the job is drained.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DrainSources {}
 /// The checkpoint is complete and its output is visible, and with it that of all earlier ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CheckpointConfirmed {
@@ -1713,6 +1721,24 @@ pub struct CheckpointMetadata {
     pub figures: ::core::option::Option<Figures>,
     #[prost(bool, tag = "13")]
     pub savepoint: bool,
+    /// Of a savepoint: what its sinks had staged and was not visible, in order. Its subtasks' parts name no staged files, as
+    /// those are the job's that took it.
+    #[prost(message, repeated, tag = "14")]
+    pub outputs: ::prost::alloc::vec::Vec<SavedOutput>,
+}
+/// A piece of output, as it lies in a savepoint.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SavedOutput {
+    #[prost(string, tag = "1")]
+    pub final_path: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub length: u64,
+    /// As in StagedFile.
+    #[prost(uint64, optional, tag = "3")]
+    pub offset: ::core::option::Option<u64>,
+    /// Its bytes, in order.
+    #[prost(message, repeated, tag = "4")]
+    pub pieces: ::prost::alloc::vec::Vec<StateHandle>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VertexSnapshot {
@@ -2976,6 +3002,12 @@ pub struct RestoredState {
     /// subtask is given the parts of all.
     #[prost(uint32, tag = "3")]
     pub parallelism: u32,
+    /// Where the objects of the states are, as a URL; empty: in the job's own place for checkpoints.
+    #[prost(string, tag = "4")]
+    pub store: ::prost::alloc::string::String,
+    /// Whether the parts are those of all subtasks, whatever their number, and steps of other vertices are among them.
+    #[prost(bool, tag = "5")]
+    pub of_all: bool,
 }
 /// A subtask's part of a checkpoint, less what concerns only the job master.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3001,6 +3033,20 @@ pub struct TriggerCheckpointRequest {
     /// Milliseconds since 1970.
     #[prost(int64, tag = "4")]
     pub begun_at: i64,
+    /// Present: nothing has begun yet, but will as a savepoint. Said to all before it begins, as a barrier may be faster than
+    /// the word of it.
+    #[prost(message, optional, tag = "5")]
+    pub savepoint: ::core::option::Option<SavepointTarget>,
+}
+/// What is special about a savepoint.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SavepointTarget {
+    /// The folder that the state goes to, as a URL, instead of the job's own place for checkpoints.
+    #[prost(string, tag = "1")]
+    pub url: ::prost::alloc::string::String,
+    /// Whether the tasks stand still behind it until they are told what became of it.
+    #[prost(bool, tag = "2")]
+    pub stop: bool,
 }
 /// An edge that comes in: one channel from each subtask upstream.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -19,6 +19,8 @@ pub enum CheckpointEffect {
         begun_at: EpochMillis,
         /// Whom to tell.
         attempts: AttemptsByPlace,
+        /// Of a savepoint: its folder, and whether tasks stand still behind it. First all are told of that.
+        savepoint: Option<(String, bool)>,
     },
     /// Write the metadata, then remember which can be restored; answer with `written`.
     Write {
@@ -27,6 +29,23 @@ pub enum CheckpointEffect {
         /// Those that can be restored from then on, oldest first.
         kept: Vec<CheckpointPointer>,
     },
+    /// Write a savepoint to its folder, with the output that is staged and not visible; answer with `written`.
+    WriteSavepoint {
+        /// All of it.
+        metadata: Box<v1::CheckpointMetadata>,
+        /// The folder.
+        url: String,
+    },
+    /// The savepoint that ends the job is complete.
+    Saved(Saved),
+    /// Tell all sources to read no further.
+    DrainSources,
+    /// The savepoint that the job was drained for has failed: all of it begins again from its latest checkpoint.
+    Undrain(String),
+    /// What became of a request.
+    Answer(u64, Result<Done, String>),
+    /// Remove what was written of a savepoint that was given up.
+    Discard(String),
     /// Make its output visible; answer with `committed`.
     Commit {
         /// Its number.
@@ -53,6 +72,28 @@ pub enum CheckpointEffect {
     ExpireAt(u64, Tick),
     /// Too much has failed: the job fails, and may restart.
     FailJob(String),
+}
+
+/// A checkpoint or savepoint that was asked for is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// Its number.
+    pub checkpoint: u64,
+    /// Where it is, as a URL.
+    pub location: String,
+}
+
+/// The savepoint that ends the job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// The number of the request.
+    pub request: u64,
+    /// The savepoint.
+    pub done: Done,
+    /// What is to become visible.
+    pub staged: Vec<v1::StagedFile>,
+    /// All of it.
+    pub metadata: Box<v1::CheckpointMetadata>,
 }
 
 /// What an acknowledgement was.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use runtime_core::{AttemptId, EpochMillis, ResourceId, Tick};
 use wire::v1;
 
+use super::request::{Request, Stop};
 use super::{Ack, AttemptsByPlace};
 use crate::counts::add_records;
 use crate::scheduler::Now;
@@ -18,6 +19,14 @@ pub struct Plan {
     pub frame: v1::CheckpointMetadata,
     /// Every subtask of the job.
     pub participants: Vec<Participant>,
+}
+
+impl Plan {
+    /// Whether every subtask has finished.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.participants.iter().all(|participant| matches!(participant.part, Part::Finished(_)))
+    }
 }
 
 /// A subtask as it takes part.
@@ -54,6 +63,8 @@ enum Known {
 pub(super) struct Pending {
     pub(super) id: u64,
     pub(super) begun: Tick,
+    /// Somebody has asked for it.
+    pub(super) request: Option<Request>,
     begun_at: EpochMillis,
     frame: v1::CheckpointMetadata,
     parts: BTreeMap<AttemptId, Of>,
@@ -68,7 +79,7 @@ struct Of {
 }
 
 impl Pending {
-    pub(super) fn new(id: u64, plan: Plan, now: Now) -> Self {
+    pub(super) fn new(id: u64, request: Option<Request>, plan: Plan, now: Now) -> Self {
         let parts = plan.participants.into_iter().map(|participant| {
             let known = match participant.part {
                 Part::Running(place) => Known::Waiting(place),
@@ -76,7 +87,12 @@ impl Pending {
             };
             (participant.attempt, Of { base: participant.base, resumed: participant.resumed, known })
         });
-        Self { id, begun: now.tick, begun_at: now.wall, frame: plan.frame, parts: parts.collect() }
+        Self { id, begun: now.tick, request, begun_at: now.wall, frame: plan.frame, parts: parts.collect() }
+    }
+
+    /// Of a savepoint: its folder, and how the job ends with it.
+    pub(super) fn savepoint(&self) -> Option<(&str, Option<Stop>)> {
+        self.request.as_ref()?.wanted.savepoint()
     }
 
     pub(super) fn acknowledge(
@@ -145,6 +161,9 @@ impl Pending {
     pub(super) fn metadata(&self, completed_at: EpochMillis) -> v1::CheckpointMetadata {
         let mut metadata = self.frame.clone();
         metadata.checkpoint = self.id;
+        metadata.savepoint = self.savepoint().is_some();
+        // The input of a drained job has not ended, it was only left there.
+        let drained = self.savepoint().is_some_and(|(_, stop)| stop == Some(Stop::Drain));
         metadata.begun_at = self.begun_at.0;
         metadata.completed_at = completed_at.0;
         let mut sum = metadata.figures.unwrap_or_default();
@@ -167,7 +186,7 @@ impl Pending {
             if let Some(vertex) = metadata.vertices.iter_mut().find(|v| v.vertex == attempt.vertex.0) {
                 vertex.subtasks.push(v1::SubtaskSnapshot {
                     subtask: attempt.subtask,
-                    finished: *finished,
+                    finished: *finished && !drained,
                     snapshot: Some(snapshot),
                 });
             }

@@ -227,8 +227,8 @@ fn acknowledgements_are_told_apart_and_stray_state_is_removed() {
     coordinator.expire(first, now(1500));
     let second = begin(&mut coordinator, 2500);
     let mut ack = |subtask, id, name| coordinator.acknowledge(&attempt(subtask), id, part(name), now(2600));
-    assert_eq!(ack(0, first, "late"), Ack::Late);
-    assert_eq!(ack(7, second, "unknown"), Ack::Unknown);
+    assert_eq!(ack(0, first, "j/late"), Ack::Late);
+    assert_eq!(ack(7, second, "j/unknown"), Ack::Unknown);
     assert_eq!(ack(0, second, "used"), Ack::Success);
     assert_eq!(ack(0, second, "used"), Ack::Duplicate);
     assert_eq!(ack(1, second, "used"), Ack::Success);
@@ -241,7 +241,7 @@ fn acknowledgements_are_told_apart_and_stray_state_is_removed() {
         _ => None,
     });
     let removed: Vec<String> = removed.collect();
-    assert_eq!(removed, ["late", "unknown"]);
+    assert_eq!(removed, ["j/late", "j/unknown"]);
 }
 
 #[test]
@@ -361,4 +361,169 @@ fn counts_of_earlier_attempts_go_on_and_a_split_that_was_not_asked_for_yet_is_st
     let first = metadata.vertices[0].subtasks[0].snapshot.clone().unwrap();
     assert_eq!(first.figures.unwrap().records_in, 7);
     assert_eq!(first.source.unwrap().reading, Some(at));
+}
+
+/// Requests: what waits, what is chosen, what is answered.
+mod requests {
+    use super::*;
+
+    fn savepoint(number: u64, stop: Option<Stop>) -> Request {
+        Request { number, wanted: Wanted::Savepoint { url: format!("file:///s/{number}"), stop } }
+    }
+
+    fn forced(number: u64) -> Request {
+        Request { number, wanted: Wanted::Checkpoint }
+    }
+
+    /// Begins what is due, and says of which savepoint it is.
+    fn begin_next(coordinator: &mut CheckpointCoordinator, at: u64) -> (u64, Option<(String, bool)>) {
+        assert!(coordinator.is_due(now(at)), "due at {at}");
+        coordinator.begin(plan(), now(at));
+        let mut effects = coordinator.take_effects();
+        if let Some(CheckpointEffect::Reserve(up_to)) = effects.last() {
+            coordinator.reserved(*up_to, Ok(()), now(at));
+            coordinator.begin(plan(), now(at));
+            effects = coordinator.take_effects();
+        }
+        let trigger = effects.into_iter().find_map(|effect| match effect {
+            CheckpointEffect::Trigger { checkpoint, savepoint, .. } => Some((checkpoint, savepoint)),
+            _ => None,
+        });
+        trigger.unwrap()
+    }
+
+    fn answers(effects: &[CheckpointEffect]) -> Vec<(u64, Result<String, String>)> {
+        let of = |effect: &CheckpointEffect| match effect {
+            CheckpointEffect::Answer(number, result) => {
+                Some((*number, result.clone().map(|done| done.location)))
+            }
+            _ => None,
+        };
+        effects.iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn c121_a_savepoint_waits_for_the_running_checkpoint_and_comes_before_all_others() {
+        let mut coordinator = started(0);
+        let running = begin(&mut coordinator, 1000);
+        coordinator.request(forced(1));
+        coordinator.request(savepoint(2, None));
+        coordinator.request(savepoint(3, None));
+        assert!(!coordinator.is_due(now(9000)), "one is being made");
+        complete(&mut coordinator, running, 1100);
+        for number in [2, 3] {
+            let (id, of) = begin_next(&mut coordinator, 1101);
+            assert_eq!(of, Some((format!("file:///s/{number}"), false)));
+            acknowledge(&mut coordinator, id, 1102);
+            let effects = coordinator.take_effects();
+            let [CheckpointEffect::WriteSavepoint { metadata, .. }] = effects.as_slice() else {
+                panic!("{effects:?}")
+            };
+            assert!(metadata.savepoint);
+            coordinator.written(id, Ok(()), now(1103));
+            let effects = coordinator.take_effects();
+            assert_eq!(answers(&effects), [(number, Ok(format!("file:///s/{number}")))]);
+            let made_visible =
+                |e: &_| matches!(e, CheckpointEffect::Commit { .. } | CheckpointEffect::Confirm(_));
+            assert!(!effects.iter().any(made_visible), "it ends nothing: {effects:?}");
+            assert_eq!(coordinator.latest().unwrap().pointer.id, running, "nothing is restored from it");
+        }
+        let (id, of) = begin_next(&mut coordinator, 1104);
+        assert_eq!(of, None);
+        let effects = complete(&mut coordinator, id, 1105);
+        assert_eq!(
+            answers(&effects),
+            [(1, Ok(format!("file:///c/00000000000000000000000000000001/chk-{id}/metadata")))]
+        );
+        assert_eq!(wake_at(&effects), Some(Tick::from_millis(2104)), "an interval after its start");
+    }
+
+    #[test]
+    fn c118_behind_a_savepoint_that_ends_the_job_nothing_is_begun() {
+        let mut coordinator = started(0);
+        coordinator.request(savepoint(1, Some(Stop::Suspend)));
+        let (id, of) = begin_next(&mut coordinator, 10);
+        assert_eq!(of, Some(("file:///s/1".to_owned(), true)), "tasks stand still behind it");
+        acknowledge(&mut coordinator, id, 20);
+        coordinator.written(id, Ok(()), now(30));
+        let effects = coordinator.take_effects();
+        let saved =
+            effects.iter().find_map(|e| if let CheckpointEffect::Saved(s) = e { Some(s) } else { None });
+        let saved = saved.unwrap();
+        assert_eq!((saved.request, saved.done.location.as_str()), (1, "file:///s/1"));
+        assert!(answers(&effects).is_empty(), "it is answered when the job has ended");
+        assert!(!coordinator.is_due(now(1_000_000)));
+    }
+
+    #[test]
+    fn c119_a_stop_whose_savepoint_fails_is_answered_and_periodic_checkpoints_go_on() {
+        for failure in 0..3 {
+            let mut coordinator = started(0);
+            coordinator.request(savepoint(1, Some(Stop::Suspend)));
+            let (id, _) = begin_next(&mut coordinator, 10);
+            match failure {
+                0 => coordinator.decline(&attempt(0), id, "the disk is full", now(20)),
+                1 => coordinator.expire(id, now(20)),
+                _ => {
+                    acknowledge(&mut coordinator, id, 15);
+                    let cause = "the disk is full".into();
+                    coordinator.written(id, Err(WriteFailure { cause, may_be_there: false }), now(20));
+                }
+            }
+            let effects = coordinator.take_effects();
+            assert!(matches!(&answers(&effects)[..], [(1, Err(_))]), "{effects:?}");
+            assert!(effects.contains(&CheckpointEffect::Abort { checkpoint: id, latest_completed: 0 }));
+            assert!(effects.contains(&CheckpointEffect::Discard("file:///s/1".into())));
+            assert!(!fails_job(&effects), "the job runs on");
+            let id = begin(&mut coordinator, 1010);
+            complete(&mut coordinator, id, 1100);
+        }
+    }
+
+    #[test]
+    fn a_drain_lets_the_sources_end_first_and_saves_what_has_finished() {
+        let mut coordinator = started(0);
+        coordinator.request(savepoint(1, Some(Stop::Drain)));
+        coordinator.begin(plan(), now(10));
+        coordinator.reserved(BLOCK, Ok(()), now(10));
+        coordinator.begin(plan(), now(10));
+        assert!(coordinator.take_effects().contains(&CheckpointEffect::DrainSources));
+        assert!(coordinator.is_draining() && !coordinator.is_due(now(9000)));
+        coordinator.begin(plan(), now(20));
+        assert!(coordinator.is_draining(), "not before all have finished");
+        let mut finished = plan();
+        finished.participants.iter_mut().for_each(|p| p.part = Part::Finished(Box::new(part("x"))));
+        coordinator.begin(finished, now(30));
+        let effects = coordinator.take_effects();
+        let Some(CheckpointEffect::WriteSavepoint { metadata, .. }) = effects.last() else {
+            panic!("{effects:?}")
+        };
+        assert!(metadata.vertices[0].subtasks.iter().all(|s| !s.finished), "its input has not ended");
+        let cause = "the disk is full".to_owned();
+        coordinator.written(1, Err(WriteFailure { cause, may_be_there: false }), now(40));
+        let effects = coordinator.take_effects();
+        assert!(effects.iter().any(|e| matches!(e, CheckpointEffect::Undrain(_))), "{effects:?}");
+        assert!(matches!(&answers(&effects)[..], [(1, Err(_))]));
+    }
+
+    #[test]
+    fn whoever_cannot_be_served_is_told_why_at_once() {
+        let mut coordinator = started(0);
+        coordinator.request(savepoint(1, None));
+        coordinator.skip(now(10));
+        assert!(
+            matches!(&answers(&coordinator.take_effects())[..], [(1, Err(why))] if why.contains("not all tasks"))
+        );
+        let mut coordinator = CheckpointCoordinator::of_savepoints(JobId::from_u128(1), 0);
+        coordinator.start(now(0));
+        coordinator.request(forced(2));
+        assert!(
+            matches!(&answers(&coordinator.take_effects())[..], [(2, Err(why))] if why.contains("no `checkpoints`"))
+        );
+        assert!(!coordinator.is_due(now(1_000_000)), "none is periodic");
+        for number in 0..1001 {
+            coordinator.request(savepoint(number, None));
+        }
+        assert!(matches!(&answers(&coordinator.take_effects())[..], [(1000, Err(_))]));
+    }
 }

@@ -363,7 +363,7 @@ fn a_commit_that_fails_restarts_the_job_and_commits_again() {
 }
 
 fn pointer(id: u64) -> CheckpointPointer {
-    CheckpointPointer { id, metadata: format!("1/chk-{id}/metadata"), completed_at: 0 }
+    CheckpointPointer { id, metadata: format!("1/chk-{id}/metadata"), completed_at: 0, store: None }
 }
 
 fn left(completed: Vec<CheckpointPointer>) -> Recovered {
@@ -412,7 +412,7 @@ fn completed(id: u64, finished: bool) -> CompletedCheckpoint {
         figures: Some(v1::Figures { records_in: 10, calls: 40, ..v1::Figures::default() }),
         ..v1::CheckpointMetadata::default()
     };
-    CompletedCheckpoint { pointer: pointer(id), metadata }
+    CompletedCheckpoint::own(pointer(id), metadata)
 }
 
 #[test]

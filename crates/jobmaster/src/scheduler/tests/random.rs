@@ -243,7 +243,7 @@ impl World {
                 } else {
                     let (pointer, older) = pointers.split_last().unwrap();
                     let metadata = self.store[&pointer.id].clone();
-                    Ok((CompletedCheckpoint { pointer: pointer.clone(), metadata }, older.to_vec()))
+                    Ok((CompletedCheckpoint::own(pointer.clone(), metadata), older.to_vec()))
                 };
                 self.scheduler.checkpoint_read(read, now);
             }

@@ -34,7 +34,12 @@ impl Completed {
             state: part.state.clone(),
             committed_length: part.committed_length,
         });
-        v1::RestoredState { checkpoint: self.checkpoint, subtasks: subtasks.collect(), parallelism }
+        v1::RestoredState {
+            checkpoint: self.checkpoint,
+            subtasks: subtasks.collect(),
+            parallelism,
+            ..v1::RestoredState::default()
+        }
     }
 
     /// Makes what all tasks have staged visible.
