@@ -12,5 +12,7 @@ mod checkpoints;
 mod failover;
 mod heartbeats;
 mod jobs;
+mod keys;
 mod masters;
+mod savepoints;
 mod world;
