@@ -258,6 +258,7 @@ impl Scheduler {
 
     /// A task's new state. What is late, doubled or of an earlier attempt changes nothing.
     pub fn task_state(&mut self, task_executor: &ResourceId, update: TaskUpdate, now: Now) {
+        let counted = self.is_counting();
         let Some(execution) = self.executions.current_mut(&update.attempt) else {
             // A task that nobody waits for: it is stopped where it still runs.
             if !update.state.is_terminal() {
@@ -270,7 +271,9 @@ impl Scheduler {
         if execution.state.is_terminal() {
             return;
         }
-        if let Some(figures) = update.figures {
+        if let Some(figures) = update.figures
+            && counted
+        {
             take_report(&mut execution.figures, figures);
         }
         let canceling = execution.state == ExecutionState::Canceling;
@@ -297,9 +300,16 @@ impl Scheduler {
 
     /// What a task has counted so far.
     pub fn task_figures(&mut self, attempt: &AttemptId, figures: v1::Figures) {
-        if let Some(execution) = self.executions.current_mut(attempt) {
+        if self.is_counting()
+            && let Some(execution) = self.executions.current_mut(attempt)
+        {
             take_report(&mut execution.figures, figures);
         }
+    }
+
+    /// Whether what tasks count is the job's: behind a savepoint that ends it nothing is.
+    fn is_counting(&self) -> bool {
+        !matches!(self.phase, Phase::Saved(_) | Phase::Stopping(JobStatus::Finished))
     }
 
     /// The tasks that a task executor says it has, against those that it should have. Those on their way are left

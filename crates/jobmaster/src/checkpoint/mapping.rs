@@ -159,3 +159,112 @@ fn sink(vertex: &Vertex) -> Option<&FileSinkOptions> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use job::file::JobFile;
+
+    use super::*;
+
+    fn graph(parallelism: u32, order: &str, sink: &str) -> JobGraph {
+        let text = format!(
+            "name: j\nparallelism: {parallelism}\nsource: {{file: {{path: /in/}}}}\nsteps:\n  - enrich:\n      \
+             {{name: e, order: {order}, key: k, into: a, call: {{table: {{file: /t.jsonl, key: k, by: k}}}}}}\n\
+             sink: {{file: {{path: {sink}}}}}\n"
+        );
+        job::plan::plan(&JobFile::parse(&text, "j.yaml").unwrap()).unwrap()
+    }
+
+    fn handle(name: &str) -> v1::StateHandle {
+        let place = Some(v1::state_handle::Place::Object(name.to_owned()));
+        v1::StateHandle { place, length: 1, checksum: 0 }
+    }
+
+    /// Of a job that is two wide: source, step and sink are vertices of their own.
+    fn metadata(old: &JobGraph) -> v1::CheckpointMetadata {
+        let part = |vertex: u32, subtask: u32| {
+            let figures = Some(v1::Figures { records_in: 5, ..v1::Figures::default() });
+            let mut snapshot = v1::TaskSnapshot { figures, ..v1::TaskSnapshot::default() };
+            match vertex {
+                0 => {
+                    let position = Some(v1::ReadPosition { offset: 100, line: 9 });
+                    let reading = Some(v1::SplitPosition { split: subtask + 1, position });
+                    snapshot.source = Some(v1::SourceProgress { finished: Vec::new(), reading });
+                }
+                1 => snapshot.state = Some(handle(&format!("step-{subtask}"))),
+                _ => snapshot.committed_length = 77,
+            }
+            v1::SubtaskSnapshot { subtask, finished: false, snapshot: Some(snapshot) }
+        };
+        let vertices = old.vertices.iter().map(|vertex| v1::VertexSnapshot {
+            vertex: vertex.id.0,
+            parallelism: vertex.parallelism,
+            subtasks: (0..vertex.parallelism).map(|subtask| part(vertex.id.0, subtask)).collect(),
+            ..v1::VertexSnapshot::default()
+        });
+        v1::CheckpointMetadata {
+            checkpoint: 9,
+            vertices: vertices.collect(),
+            splits: (0..4).map(|id| v1::FileSplit { id, ..v1::FileSplit::default() }).collect(),
+            finished_splits: vec![0],
+            ..v1::CheckpointMetadata::default()
+        }
+    }
+
+    /// What a subtask begins with: the states by their names, the length that it continues, whether it shares.
+    fn begins(new: &JobGraph, vertex: u32, subtask: u32) -> (Vec<String>, u64, bool) {
+        let old = graph(2, "keyed", "/out.jsonl");
+        assert_eq!(old.vertices.len(), 3);
+        let mapping = Mapping::of(&metadata(&old), "file:///s", &old, new);
+        let state = mapping.state((VertexId(vertex), subtask)).unwrap().clone();
+        assert_eq!((state.checkpoint, state.store.as_str()), (9, "file:///s"));
+        let name = |part: &v1::RestoredSubtask| match part.state.as_ref()?.place.as_ref()? {
+            v1::state_handle::Place::Object(name) => Some(name.clone()),
+            v1::state_handle::Place::Inline(_) => None,
+        };
+        let names = state.subtasks.iter().filter_map(name).collect();
+        (names, state.subtasks.iter().map(|part| part.committed_length).max().unwrap_or(0), state.of_all)
+    }
+
+    #[test]
+    fn a_subtask_takes_its_own_part_where_nothing_has_changed_and_else_its_share_of_all() {
+        let same = graph(2, "keyed", "/out.jsonl");
+        assert_eq!(begins(&same, 1, 1), (vec!["step-1".into()], 0, false));
+        let wider = graph(3, "keyed", "/out.jsonl");
+        assert_eq!(begins(&wider, 1, 2), (vec!["step-0".into(), "step-1".into()], 0, true));
+        // As many, but records do not reach them by their keys any more.
+        let other = graph(2, "unordered", "/out.jsonl");
+        assert_eq!(begins(&other, 0, 1), (vec!["step-0".into(), "step-1".into()], 0, true));
+    }
+
+    #[test]
+    fn what_belongs_together_is_found_by_name_where_chains_are_cut_elsewhere() {
+        let one = graph(1, "keyed", "/out.jsonl");
+        assert_eq!(one.vertices.len(), 1);
+        assert_eq!(begins(&one, 0, 0), (vec!["step-0".into(), "step-1".into()], 77, true));
+        assert_eq!(begins(&graph(1, "keyed", "/other.jsonl"), 0, 0).1, 0, "another output begins empty");
+        assert_eq!(begins(&graph(3, "keyed", "/out.jsonl"), 2, 0).1, 77);
+    }
+
+    #[test]
+    fn a_split_is_read_on_by_the_subtask_that_takes_over_what_is_in_flight_of_it() {
+        let old = graph(2, "keyed", "/out.jsonl");
+        for (parallelism, readers) in [(1, [Some(0), Some(0)]), (3, [Some(0), Some(1)])] {
+            let splits = splits(&metadata(&old), &graph(parallelism, "keyed", "/out.jsonl"));
+            assert_eq!([splits[1].subtask, splits[2].subtask], readers);
+            assert!(splits[1].resume.is_some() && splits[2].resume.is_some());
+            assert_eq!((splits[3].resume, splits[3].subtask), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_counts_of_records_go_on() {
+        let old = graph(2, "keyed", "/out.jsonl");
+        for parallelism in [1, 2, 3] {
+            let new = graph(parallelism, "keyed", "/out.jsonl");
+            let mapping = Mapping::of(&metadata(&old), "file:///s", &old, &new);
+            let read: u64 = mapping.figures.values().map(|figures| figures.records_in).sum();
+            assert_eq!(read, 25, "five subtasks of five each");
+        }
+    }
+}

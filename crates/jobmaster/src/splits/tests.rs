@@ -225,3 +225,21 @@ proptest! {
         prop_assert_eq!(lines, expected);
     }
 }
+
+#[test]
+fn a_split_with_a_reader_waits_for_it_and_goes_to_nobody_else() {
+    let mut splits = splits(3);
+    splits[0].subtask = Some(1);
+    let mut assigner = SplitAssigner::new(splits, 2);
+    let attempt = |subtask| AttemptId {
+        job: runtime_core::JobId::from_u128(1),
+        term: runtime_core::Epoch(1),
+        vertex: runtime_core::VertexId(0),
+        subtask,
+        attempt: 0,
+    };
+    assert_eq!(assigner.next(attempt(0), 1).unwrap().id, 1);
+    assert_eq!(assigner.next(attempt(0), 2).unwrap().id, 2);
+    assert_eq!(assigner.next(attempt(0), 3), None);
+    assert_eq!(assigner.next(attempt(1), 1).unwrap().id, 0);
+}

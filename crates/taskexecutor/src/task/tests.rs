@@ -10,3 +10,4 @@ mod harness;
 mod outcomes;
 mod pipelines;
 mod restoring;
+mod savepoints;

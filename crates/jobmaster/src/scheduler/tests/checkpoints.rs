@@ -1,7 +1,7 @@
 //! The scheduler with checkpoints: regions, restores, ends.
 
 use super::*;
-use crate::checkpoint::coordinator::CheckpointEffect;
+use crate::checkpoint::coordinator::{CheckpointEffect, WriteFailure};
 use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
 
 /// Two subtasks that nothing connects: source, filter and a folder of parts in one chain.
@@ -495,4 +495,168 @@ fn a_connected_job_is_one_region() {
     let graph = job::plan::plan(&file).unwrap();
     assert_eq!(regions::Regions::of(&graph).0.len(), 1);
     assert_eq!(regions::Regions::of(&graph_of_regions("")).0.len(), 2);
+}
+
+mod savepoints {
+    use super::*;
+    use crate::checkpoint::coordinator::{Request, Stop, Wanted};
+
+    const SAVED: &str = "file:///s/1";
+
+    fn ask(job: &mut Job, stop: Option<Stop>, at: u64) {
+        let wanted = Wanted::Savepoint { url: SAVED.into(), stop };
+        job.scheduler.request_checkpoint(Request { number: 1, wanted }, now(at));
+        job.scheduler.checkpoints_reserved(64, Ok(()), now(at));
+    }
+
+    fn answers(effects: &[Effect]) -> Vec<Result<String, String>> {
+        let of = |effect: &Effect| match effect {
+            Effect::Checkpoint(CheckpointEffect::Answer(1, result)) => {
+                Some(result.clone().map(|done| done.location))
+            }
+            _ => None,
+        };
+        effects.iter().filter_map(of).collect()
+    }
+
+    fn acknowledge(job: &mut Job, id: u64, records: u64, at: u64) {
+        for attempt in job.attempts.clone() {
+            job.scheduler.acknowledged(&attempt, id, snapshot(&attempt, records), now(at));
+        }
+    }
+
+    #[test]
+    fn c118_a_stop_makes_the_output_visible_lets_tasks_end_and_then_answers() {
+        let mut job = Job::running(NO_PAUSE);
+        ask(&mut job, Some(Stop::Suspend), 10);
+        acknowledge(&mut job, 1, 5, 11);
+        // Reported behind the barrier: it is not in the savepoint.
+        for attempt in job.attempts.clone() {
+            job.report(attempt, ExecutionState::Running, 9);
+        }
+        job.effects();
+        job.scheduler.checkpoint_written(1, Ok(()), now(12));
+        let effects = job.effects();
+        assert!(
+            effects.iter().any(|e| matches!(e, Effect::Commit(staged) if staged.len() == 2)),
+            "{effects:?}"
+        );
+        assert_eq!(job.scheduler.counts().records_out, 10, "counts are those of the savepoint");
+        assert!(!job.scheduler.cancel(now(13)), "it is decided");
+        job.report(job.attempts[0], ExecutionState::Failed, 9);
+        assert_eq!(job.scheduler.status(), JobStatus::Running, "what becomes of tasks matters no more");
+        job.scheduler.committed(Ok(()), now(14));
+        let effects = job.effects();
+        assert!(effects.contains(&Effect::Checkpoint(CheckpointEffect::Confirm(1))), "{effects:?}");
+        assert_eq!(answers(&effects), []);
+        job.report(job.attempts[1], ExecutionState::Finished, 9);
+        job.scheduler.swept(Ok(()), now(15));
+        assert_eq!(job.scheduler.status(), JobStatus::Finished);
+        assert_eq!(answers(&job.effects()), [Ok(SAVED.to_owned())]);
+        assert_eq!(job.scheduler.counts().records_out, 10);
+    }
+
+    #[test]
+    fn tasks_that_do_not_hear_of_the_end_are_stopped_after_a_while() {
+        let mut job = Job::running(NO_PAUSE);
+        ask(&mut job, Some(Stop::Suspend), 10);
+        acknowledge(&mut job, 1, 5, 11);
+        job.scheduler.checkpoint_written(1, Ok(()), now(12));
+        job.scheduler.committed(Ok(()), now(14));
+        let wake = job.effects().into_iter().find_map(|effect| match effect {
+            Effect::WakeAt(timer @ Timer::TasksEnd(_), at) => Some((timer, at)),
+            _ => None,
+        });
+        let (timer, at) = wake.unwrap();
+        assert_eq!(at, Tick::from_millis(2014));
+        job.scheduler.wake(timer, now(2014));
+        for attempt in cancelled(&job.effects()) {
+            job.report(attempt, ExecutionState::Canceled, 5);
+        }
+        job.scheduler.swept(Ok(()), now(2020));
+        assert_eq!(answers(&job.effects()), [Ok(SAVED.to_owned())]);
+        assert_eq!(job.scheduler.status(), JobStatus::Finished);
+    }
+
+    #[test]
+    fn c119_a_stop_that_cannot_be_written_leaves_the_job_running_with_its_checkpoints() {
+        let mut job = Job::running(NO_PAUSE);
+        ask(&mut job, Some(Stop::Suspend), 10);
+        acknowledge(&mut job, 1, 5, 11);
+        job.effects();
+        let failure = WriteFailure { cause: "disk full".into(), may_be_there: false };
+        job.scheduler.checkpoint_written(1, Err(failure), now(12));
+        assert!(matches!(&answers(&job.effects())[..], [Err(why)] if why.contains("disk full")));
+        assert_eq!((job.scheduler.status(), job.scheduler.restarts()), (JobStatus::Running, 0));
+        job.checkpoint(4000, 8);
+        assert_eq!(job.scheduler.checkpoint_stats().unwrap().completed, 1);
+    }
+
+    #[test]
+    fn output_that_cannot_be_made_visible_fails_the_job_and_the_answer_names_the_savepoint() {
+        let mut job = Job::running(NO_PAUSE);
+        ask(&mut job, Some(Stop::Suspend), 10);
+        acknowledge(&mut job, 1, 5, 11);
+        job.scheduler.checkpoint_written(1, Ok(()), now(12));
+        job.effects();
+        job.scheduler.committed(Err("disk full".into()), now(14));
+        let effects = job.effects();
+        assert!(
+            matches!(&answers(&effects)[..], [Err(why)] if why.contains(SAVED) && why.contains("disk full"))
+        );
+        assert_eq!(job.scheduler.status(), JobStatus::Failing);
+    }
+
+    #[test]
+    fn a_job_master_that_died_behind_the_savepoint_runs_nothing_and_finishes_the_job() {
+        let left = Recovered {
+            splits: Some(splits(4)),
+            reserved: 64,
+            output: Some((Vec::new(), Counts { records_in: 7, ..Counts::default() })),
+            ..Recovered::default()
+        };
+        let graph = graph_of_regions(NO_PAUSE);
+        let mut scheduler =
+            Scheduler::recover(JobId::from_u128(1), Epoch(8), graph, SLOT_TIMEOUT, left, now(0));
+        assert!(scheduler.take_effects().iter().any(|e| matches!(e, Effect::Commit(_))));
+        scheduler.committed(Ok(()), now(1));
+        let sweeps = |e: &Effect| matches!(e, Effect::Sweep { attempts: None, .. });
+        assert!(scheduler.take_effects().iter().any(sweeps));
+        scheduler.swept(Ok(()), now(2));
+        assert_eq!((scheduler.status(), scheduler.counts().records_in), (JobStatus::Finished, 7));
+    }
+
+    #[test]
+    fn a_task_that_fails_while_the_job_is_drained_lets_every_region_begin_again() {
+        let mut job = Job::running(NO_PAUSE);
+        ask(&mut job, Some(Stop::Drain), 10);
+        assert!(job.effects().contains(&Effect::Checkpoint(CheckpointEffect::DrainSources)));
+        let (first, second) = (job.attempts[0], job.attempts[1]);
+        job.report(first, ExecutionState::Finished, 3);
+        job.report(second, ExecutionState::Failed, 3);
+        assert!(matches!(&answers(&job.effects())[..], [Err(why)] if why.contains("drained")));
+        job.scheduler.swept(Ok(()), now(200));
+        let deployed: Vec<AttemptId> = job.run().iter().map(|d| d.attempt).collect();
+        assert_eq!(deployed.len(), 2, "the first had ended only because it was told to");
+        assert_eq!(job.scheduler.restarts(), 1);
+    }
+
+    #[test]
+    fn a_drained_job_whose_savepoint_fails_begins_again_and_asks_no_restart_strategy() {
+        let mut job = Job::running("restart: none\n");
+        let kept = job.checkpoint(2000, 5);
+        let wanted = Wanted::Savepoint { url: SAVED.into(), stop: Some(Stop::Drain) };
+        job.scheduler.request_checkpoint(Request { number: 1, wanted }, now(2100));
+        for attempt in job.attempts.clone() {
+            job.report(attempt, ExecutionState::Finished, 7);
+        }
+        let failure = WriteFailure { cause: "disk full".into(), may_be_there: false };
+        job.effects();
+        job.scheduler.checkpoint_written(kept + 1, Err(failure), now(2200));
+        assert!(matches!(&answers(&job.effects())[..], [Err(_)]));
+        job.scheduler.swept(Ok(()), now(2300));
+        let deployed = job.run();
+        assert!(deployed.iter().all(|d| d.restore.as_ref().is_some_and(|r| r.checkpoint == kept)));
+        assert_eq!((deployed.len(), job.scheduler.status()), (2, JobStatus::Running));
+    }
 }

@@ -1,5 +1,8 @@
 //! Scheduler and coordinator against a world that fails at random: tasks, task executors, stores, disks and the job
 //! master itself. Tasks read lines of splits, so that what was read once, twice or never can be told at the end.
+//!
+//! Now and then somebody asks for a savepoint. A job that ends with one is followed by another, of another parallelism, that
+//! begins with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +10,9 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::checkpoint::coordinator::{CheckpointEffect, WriteFailure};
-use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint};
+use crate::checkpoint::coordinator::{CheckpointEffect, Request, Stop, Wanted, WriteFailure};
+use crate::checkpoint::{CheckpointPointer, CompletedCheckpoint, Mapping, mapping};
+use crate::counts::Counts;
 
 const SPLITS: u32 = 6;
 const LINES: u64 = 4;
@@ -24,7 +28,10 @@ enum Op {
     Reserved(u64),
     Written(Box<v1::CheckpointMetadata>, Vec<CheckpointPointer>),
     Committed(u64),
-    Barrier(AttemptId, u64),
+    SavepointWritten(Box<v1::CheckpointMetadata>),
+    /// The output up to a savepoint, with what the job had counted.
+    SavedVisible(Counts),
+    Barrier(AttemptId, u64, bool),
     Read(Vec<CheckpointPointer>),
     Timer(Timer, Tick),
 }
@@ -36,12 +43,29 @@ struct Task {
     finished: Vec<u32>,
     reading: Option<(u32, u64)>,
     records: u64,
+    /// Behind the savepoint of this number it stands still.
+    still: Option<u64>,
+    drained: bool,
 }
 
 struct World {
     random: SmallRng,
     scheduler: Scheduler,
+    job: u128,
     graph: Arc<JobGraph>,
+    /// Those of the current job.
+    splits: Vec<v1::FileSplit>,
+    /// What the current job began with.
+    savepoint: Option<CompletedCheckpoint>,
+    /// The last one that was written.
+    written: Option<v1::CheckpointMetadata>,
+    /// What is to end the current job.
+    ending: Option<v1::CheckpointMetadata>,
+    /// Requests that were not answered.
+    asked: BTreeSet<u64>,
+    requests: u64,
+    /// How jobs were followed by others.
+    followed: u32,
     term: u64,
     millis: u64,
     ops: Vec<Op>,
@@ -57,10 +81,10 @@ struct World {
     canceled: bool,
 }
 
-fn graph(connected: bool) -> Arc<JobGraph> {
+fn graph(connected: bool, parallelism: u32) -> Arc<JobGraph> {
     let sink = if connected { "/out/b.jsonl" } else { "/out/" };
     let text = format!(
-        "name: j\nparallelism: 2\ncheckpoints: {{interval: 100ms, dir: /c, tolerable_failures: 1}}\n\
+        "name: j\nparallelism: {parallelism}\ncheckpoints: {{interval: 100ms, dir: /c, tolerable_failures: 1}}\n\
          restart: {{strategy: fixed-delay, attempts: 100000, delay: 10ms}}\n\
          source: {{file: {{path: /in/a.jsonl}}}}\nsteps: [{{filter: 'a > 1'}}]\nsink: {{file: {{path: {sink}}}}}\n"
     );
@@ -74,13 +98,21 @@ fn splits() -> Vec<v1::FileSplit> {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let graph = graph(seed.is_multiple_of(2));
+        let graph = graph(seed.is_multiple_of(2), 2);
         let scheduler =
             Scheduler::new(JobId::from_u128(1), Epoch(1), Arc::clone(&graph), SLOT_TIMEOUT, now(0));
         Self {
             random: SmallRng::seed_from_u64(seed),
             scheduler,
+            job: 1,
             graph,
+            splits: splits(),
+            savepoint: None,
+            written: None,
+            ending: None,
+            asked: BTreeSet::new(),
+            requests: 0,
+            followed: 0,
             term: 1,
             millis: 0,
             ops: Vec::new(),
@@ -123,13 +155,19 @@ impl World {
                         finished: Vec::new(),
                         reading: None,
                         records: 0,
+                        still: None,
+                        drained: false,
                     };
                     self.tasks.insert(attempt, task);
                     self.ops.push(Op::Submitted(attempt));
                 }
                 Effect::CancelTask { attempt, .. } => self.ops.push(Op::Canceled(attempt)),
                 Effect::Sweep { .. } => self.ops.push(Op::Swept),
-                Effect::Commit(_) => panic!("a job with checkpoints has no single commit"),
+                Effect::Commit(_) => {
+                    self.ending = self.ending.take().or_else(|| self.written.take());
+                    assert!(self.ending.is_some(), "only a savepoint has a commit of its own");
+                    self.ops.push(Op::SavedVisible(self.scheduler.counts()));
+                }
                 Effect::ReadCheckpoint(pointers) => self.ops.push(Op::Read(pointers)),
                 Effect::WakeAt(timer, at) => self.ops.push(Op::Timer(timer, at)),
                 Effect::Checkpoint(effect) => self.collect_for_checkpoint(effect),
@@ -141,14 +179,32 @@ impl World {
     fn collect_for_checkpoint(&mut self, effect: CheckpointEffect) {
         match effect {
             CheckpointEffect::Reserve(up_to) => self.ops.push(Op::Reserved(up_to)),
-            CheckpointEffect::Trigger { checkpoint, attempts, .. } => {
+            CheckpointEffect::Trigger { checkpoint, attempts, savepoint, .. } => {
                 self.begin(checkpoint);
+                let stop = savepoint.is_some_and(|(_, stop)| stop);
                 let attempts = attempts.into_values().flatten();
-                self.ops.extend(attempts.map(|attempt| Op::Barrier(attempt, checkpoint)));
+                self.ops.extend(attempts.map(|attempt| Op::Barrier(attempt, checkpoint, stop)));
+            }
+            CheckpointEffect::WriteSavepoint { metadata, .. } => {
+                assert!(metadata.savepoint);
+                self.ops.push(Op::SavepointWritten(metadata));
+            }
+            CheckpointEffect::DrainSources => {
+                let sources = self.tasks.iter_mut().filter(|(attempt, _)| attempt.vertex.0 == 0);
+                sources.for_each(|(_, task)| task.drained = true);
+            }
+            CheckpointEffect::Answer(number, _) => {
+                assert!(self.asked.remove(&number), "request {number} is answered once");
             }
             CheckpointEffect::Write { metadata, kept } => self.ops.push(Op::Written(metadata, kept)),
             CheckpointEffect::Commit { checkpoint, .. } => self.ops.push(Op::Committed(checkpoint)),
-            CheckpointEffect::Confirm(checkpoint) => assert!(self.kept.iter().any(|p| p.id == checkpoint)),
+            CheckpointEffect::Confirm(checkpoint) => {
+                let ends = self.ending.as_ref().is_some_and(|m| m.checkpoint == checkpoint);
+                assert!(ends || self.kept.iter().any(|p| p.id == checkpoint));
+                let still = self.tasks.iter().filter(|(_, task)| task.still == Some(checkpoint));
+                let over: Vec<AttemptId> = still.map(|(attempt, _)| *attempt).collect();
+                over.into_iter().for_each(|attempt| self.report(attempt, ExecutionState::Finished));
+            }
             CheckpointEffect::Remove(ids) => {
                 assert!(
                     ids.iter().all(|id| self.kept.iter().all(|p| p.id != *id)),
@@ -156,7 +212,11 @@ impl World {
                 );
                 self.store.retain(|id, _| !ids.contains(id));
             }
-            CheckpointEffect::Abort { checkpoint, .. } => assert!(!self.completed.contains(&checkpoint)),
+            CheckpointEffect::Abort { checkpoint, .. } => {
+                assert!(!self.completed.contains(&checkpoint));
+                let still = self.tasks.values_mut().filter(|task| task.still == Some(checkpoint));
+                still.for_each(|task| task.still = None);
+            }
             _ => {}
         }
     }
@@ -175,6 +235,10 @@ impl World {
         }
         if !calm && self.chance(25) {
             self.disaster();
+            return true;
+        }
+        if !calm && self.chance(60) {
+            self.ask();
             return true;
         }
         if self.chance(3) || self.ops.is_empty() {
@@ -200,7 +264,7 @@ impl World {
         match op {
             Op::Prepared => {
                 self.prepared = true;
-                self.scheduler.prepared(Ok(splits()), now);
+                self.scheduler.prepared_from(Ok((self.splits.clone(), self.savepoint.clone())), now);
             }
             Op::Submitted(attempt) if fails => {
                 self.tasks.remove(&attempt);
@@ -236,14 +300,27 @@ impl World {
                 self.scheduler.checkpoint_written(id, result().map_err(failure), now);
             }
             Op::Committed(id) => self.scheduler.checkpoint_committed(id, result(), now),
-            Op::Barrier(attempt, id) => self.barrier(attempt, id, fails),
+            Op::SavepointWritten(metadata) => {
+                let id = metadata.checkpoint;
+                if !fails {
+                    self.written = Some(*metadata);
+                }
+                let failure = |cause| WriteFailure { cause, may_be_there: false };
+                self.scheduler.checkpoint_written(id, result().map_err(failure), now);
+            }
+            Op::SavedVisible(_) => self.scheduler.committed(Ok(()), now),
+            Op::Barrier(attempt, id, stop) => self.barrier(attempt, id, stop, fails),
             Op::Read(pointers) => {
                 let read = if fails {
                     Err(ReadFailure::Unreachable("bad luck".into()))
                 } else {
                     let (pointer, older) = pointers.split_last().unwrap();
-                    let metadata = self.store[&pointer.id].clone();
-                    Ok((CompletedCheckpoint::own(pointer.clone(), metadata), older.to_vec()))
+                    let read = if pointer.store.is_some() {
+                        self.savepoint.clone().unwrap()
+                    } else {
+                        CompletedCheckpoint::own(pointer.clone(), self.store[&pointer.id].clone())
+                    };
+                    Ok((read, older.to_vec()))
                 };
                 self.scheduler.checkpoint_read(read, now);
             }
@@ -260,8 +337,11 @@ impl World {
         self.kept = kept;
     }
 
-    fn barrier(&mut self, attempt: AttemptId, id: u64, fails: bool) {
-        let Some(task) = self.tasks.get(&attempt) else { return };
+    fn barrier(&mut self, attempt: AttemptId, id: u64, stop: bool, fails: bool) {
+        let Some(task) = self.tasks.get_mut(&attempt) else { return };
+        if stop && !fails {
+            task.still = Some(id);
+        }
         let snapshot = snapshot(task);
         let now = self.now();
         if fails {
@@ -289,7 +369,8 @@ impl World {
                 .scheduler
                 .executions()
                 .iter()
-                .filter(|e| e.state == ExecutionState::Running && self.tasks.contains_key(&e.id))
+                .filter(|e| e.state == ExecutionState::Running)
+                .filter(|e| self.tasks.get(&e.id).is_some_and(|task| task.still.is_none()))
                 .map(|e| e.id)
                 .collect();
             if running.is_empty() {
@@ -304,6 +385,10 @@ impl World {
                 continue;
             }
             let Some(task) = self.tasks.get_mut(&attempt) else { continue };
+            if task.drained {
+                self.report(attempt, ExecutionState::Finished);
+                continue;
+            }
             match task.reading {
                 Some((split, LINES)) => {
                     task.finished.push(split);
@@ -322,6 +407,61 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Somebody wants a savepoint, and may want the job to end with it.
+    fn ask(&mut self) {
+        self.requests += 1;
+        let stop = [None, Some(Stop::Suspend), Some(Stop::Drain)][self.random.random_range(0..3)];
+        let wanted = match self.random.random_range(0..4) {
+            0 => Wanted::Checkpoint,
+            _ => Wanted::Savepoint { url: format!("file:///s/{}", self.requests), stop },
+        };
+        self.asked.insert(self.requests);
+        let now = self.now();
+        self.scheduler.request_checkpoint(Request { number: self.requests, wanted }, now);
+    }
+
+    /// Whether another job follows one that has ended.
+    fn go_on(&mut self) -> bool {
+        self.collect();
+        let ended = self.scheduler.status() == JobStatus::Finished;
+        let saved = if ended { self.ending.take() } else { None };
+        if let Some(metadata) = &saved {
+            self.follow(metadata);
+        }
+        saved.is_some()
+    }
+
+    /// Another job begins where a savepoint has ended this one.
+    fn follow(&mut self, metadata: &v1::CheckpointMetadata) {
+        let parallelism = self.random.random_range(1..=3);
+        let next = graph(self.chance(2), parallelism);
+        let url = "file:///s/0";
+        let pointer = CheckpointPointer {
+            id: metadata.checkpoint,
+            metadata: "metadata".into(),
+            completed_at: 0,
+            store: Some(url.into()),
+        };
+        let mapped = Mapping::of(metadata, url, &self.graph, &next);
+        self.splits = mapping::splits(metadata, &next);
+        self.kept = vec![pointer.clone()];
+        self.savepoint = Some(CompletedCheckpoint {
+            pointer,
+            metadata: metadata.clone(),
+            mapping: Some(Box::new(mapped)),
+        });
+        self.job += 1;
+        self.graph = next;
+        (self.written, self.prepared) = (None, false);
+        self.ops.clear();
+        self.tasks.clear();
+        self.store.clear();
+        (self.begun, self.reserved) = (metadata.checkpoint, 0);
+        self.followed += 1;
+        let (job, graph) = (JobId::from_u128(self.job), Arc::clone(&self.graph));
+        self.scheduler = Scheduler::new(job, Epoch(self.term), graph, SLOT_TIMEOUT, now(self.millis));
     }
 
     fn offer(&mut self) {
@@ -358,18 +498,26 @@ impl World {
 
     /// The job master dies; what it was writing is there or not.
     fn new_term(&mut self) {
+        let mut output = None;
         for op in std::mem::take(&mut self.ops) {
             match op {
                 Op::Written(metadata, kept) if self.chance(2) => self.remember(*metadata, kept),
+                Op::SavepointWritten(metadata) if self.chance(2) => self.written = Some(*metadata),
+                Op::SavedVisible(counts) if self.chance(2) => output = Some((Vec::new(), counts)),
                 Op::Reserved(up_to) if self.chance(2) => self.reserved = self.reserved.max(up_to),
                 _ => {}
             }
         }
+        if output.is_none() {
+            self.ending = None;
+        }
+        self.asked.clear();
         self.tasks.clear();
         self.term += 1;
         self.canceled = false;
         let left = Recovered {
-            splits: Some(splits()),
+            splits: Some(self.splits.clone()),
+            output,
             reserved: self.reserved,
             completed: self.kept.clone(),
             restarts: self.scheduler.restarts(),
@@ -378,7 +526,7 @@ impl World {
         let graph = Arc::clone(&self.graph);
         let now = self.now();
         self.scheduler =
-            Scheduler::recover(JobId::from_u128(1), Epoch(self.term), graph, SLOT_TIMEOUT, left, now);
+            Scheduler::recover(JobId::from_u128(self.job), Epoch(self.term), graph, SLOT_TIMEOUT, left, now);
     }
 }
 
@@ -401,19 +549,22 @@ fn snapshot(task: &Task) -> v1::TaskSnapshot {
 #[test]
 fn whatever_fails_a_job_comes_to_its_end_and_each_line_is_read_once() {
     let mut ends: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut followed = 0;
     for seed in 0..200 {
         println!("seed {seed}");
         let mut world = World::new(seed);
         for _ in 0..600 {
-            if !world.step(false) {
+            if !world.step(false) && !world.go_on() {
                 break;
             }
         }
-        let mut left = 20_000;
-        while world.step(true) {
+        let mut left = 40_000;
+        while world.step(true) || world.go_on() {
             left -= 1;
             assert!(left > 0, "seed {seed}: no end in {:?}, {:?}", world.scheduler.status(), world.ops);
         }
+        assert_eq!(world.asked, BTreeSet::new(), "seed {seed}: nobody waits for ever");
+        followed += world.followed;
         let status = world.scheduler.status();
         *ends.entry(status.as_str()).or_default() += 1;
         match status {
@@ -432,4 +583,5 @@ fn whatever_fails_a_job_comes_to_its_end_and_each_line_is_read_once() {
         }
     }
     assert!(ends.contains_key("FINISHED") && ends.contains_key("CANCELED"), "{ends:?}");
+    assert!(followed > 50, "{followed} jobs began with a savepoint");
 }

@@ -20,6 +20,8 @@ pub(super) struct Completed {
     pub(super) parts: BTreeMap<(u32, u32), TaskSnapshot>,
     /// The splits that are read, those of earlier attempts included.
     pub(super) finished: BTreeSet<u32>,
+    /// Of a savepoint: where its states are.
+    pub(super) store: String,
 }
 
 impl Completed {
@@ -38,6 +40,7 @@ impl Completed {
             checkpoint: self.checkpoint,
             subtasks: subtasks.collect(),
             parallelism,
+            store: self.store.clone(),
             ..v1::RestoredState::default()
         }
     }
@@ -80,7 +83,7 @@ impl Cluster {
     pub(super) fn completed(&self, checkpoint: u64, parts: BTreeMap<(u32, u32), TaskSnapshot>) -> Completed {
         let mut finished = self.restore.as_ref().map_or_else(BTreeSet::new, |before| before.finished.clone());
         finished.extend(parts.values().filter_map(|part| part.source.as_ref()).flat_map(|s| &s.finished));
-        Completed { checkpoint, parts, finished }
+        Completed { checkpoint, parts, finished, store: String::new() }
     }
 
     /// Takes a checkpoint, within this time of the paused clock.

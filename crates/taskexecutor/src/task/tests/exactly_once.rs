@@ -1,4 +1,4 @@
-//! Random schedules of records, answers, checkpoints, aborts and crashes: the output has every record once, and each key
+//! Random schedules of records, answers, checkpoints, savepoints, aborts and crashes: the output has every record once, and each key
 //! in its order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::checkpointed::{Completed, Handles};
 use super::harness::{Cluster, local, numbers};
-use crate::task::TaskState;
+use crate::task::{SavepointTarget, TaskState};
 
 /// Each takes most of a second. `TIDEGATE_SEEDS` sets another number.
 const SEEDS: u64 = 8;
@@ -105,9 +105,23 @@ async fn run(seed: u64) {
     while !all_finished(&cluster, &handles) {
         wait(&mut random, 150).await;
         checkpoint += 1;
+        let stop = random.random_bool(0.2);
+        if stop {
+            let target = SavepointTarget { url: "memory://s".into(), stop };
+            handles.values().for_each(|task| task.announce(checkpoint, target.clone()));
+        }
         cluster.trigger(&handles, checkpoint);
         wait(&mut random, 120).await;
         match (cluster.outcome(&handles, checkpoint), random.random_range(0..4)) {
+            (Some(Ok(completed)), 0..=2) if stop => {
+                let completed = Completed { store: "memory://s".into(), ..completed };
+                output.commit(&completed);
+                handles.values().for_each(|task| task.confirm(checkpoint));
+                cluster.ended(handles.len()).await;
+                cluster.crash(&handles, Some(completed.clone())).await;
+                latest = Some(completed);
+                handles = cluster.deploy(&cluster.plan(&job(&mut random)), place(nodes));
+            }
             (Some(Ok(completed)), 0..=2) => {
                 output.commit(&completed);
                 if random.random_bool(0.7) {
