@@ -606,14 +606,17 @@ impl CheckpointCoordinator {
         matches!(self.doing, Doing::Writing(..) | Doing::Committing(_))
     }
 
-    /// Whether a savepoint is being made or waits for its turn, so that the job does not end before it.
+    /// Whether something that was asked for is being made or waits for its turn, so that the job does not end before it.
     #[must_use]
-    pub fn is_saving(&self) -> bool {
-        let pending = match &self.doing {
-            Doing::Pending(pending) | Doing::Writing(pending, _) => pending.savepoint().is_some(),
-            _ => false,
+    pub fn has_something_to_answer(&self) -> bool {
+        let asked = match &self.doing {
+            Doing::Pending(pending) | Doing::Writing(pending, _) | Doing::Committing(pending) => {
+                pending.request.is_some()
+            }
+            Doing::Draining(_) => true,
+            Doing::Nothing | Doing::Reserving => false,
         };
-        pending || self.has_requests()
+        asked || self.has_requests()
     }
 
     /// The newest that can be restored.

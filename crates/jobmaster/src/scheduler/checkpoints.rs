@@ -140,8 +140,8 @@ impl Scheduler {
             if let Some(plan) = self.plan() {
                 self.checkpoints.begin(plan, now);
             }
-        } else if self.checkpoints.is_saving() {
-            // A savepoint of the finished tasks comes first.
+        } else if self.checkpoints.has_something_to_answer() {
+            // That comes first, of tasks that have finished.
         } else if !self.checkpoints.is_periodic() {
             self.phase = Phase::Committing;
             let last = self.executions.iter().filter_map(|e| e.last.as_ref());
