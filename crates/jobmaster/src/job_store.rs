@@ -6,11 +6,11 @@
 //!
 //! | file | written | says |
 //! |---|---|---|
-//! | `submission` | before the submission is answered | the checked job file, when it came |
+//! | `submission` | before the submission is answered | the checked job file, when it came, the savepoint that it begins with |
 //! | `splits` | when the outputs are prepared, before the first task is deployed | the parts of the input; `overwrite` has acted |
 //! | `checkpoint-ids` | before a checkpoint of a number is begun | up to which number checkpoints may have been begun |
 //! | `checkpoints` | when a checkpoint is complete | the checkpoints that can be restored |
-//! | `output` | when all tasks have finished, before the output is made visible | the staged output of a job without checkpoints |
+//! | `output` | when all tasks have finished without checkpoints, or a savepoint that ends the job is complete | the staged output, which only has to become visible |
 //! | `progress` | at a failure, else at most once a second | restarts, failures, counts of calls |
 //!
 //! A job that is over has no folder; its result is stored first (FLINK-21928).

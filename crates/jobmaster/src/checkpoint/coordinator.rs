@@ -14,6 +14,7 @@
 mod effect;
 mod pending;
 mod request;
+mod savepoints;
 #[cfg(test)]
 mod tests;
 
@@ -34,9 +35,6 @@ use pending::Pending;
 pub use pending::{Part, Participant, Plan};
 use request::Requests;
 pub use request::{Request, Stop, Wanted};
-
-/// How long a savepoint of a job without checkpoints may take: as long as a checkpoint by default.
-const SAVEPOINT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
 
 /// So many ids are reserved at once: a reservation costs two syncs of the disk.
 const BLOCK: u64 = 64;
@@ -106,26 +104,6 @@ impl CheckpointCoordinator {
         }
     }
 
-    /// The coordinator of a job without checkpoints: it makes savepoints only.
-    #[must_use]
-    pub fn of_savepoints(job: JobId, reserved: u64) -> Self {
-        let options = CheckpointOptions {
-            interval: SAVEPOINT_TIMEOUT,
-            min_pause: std::time::Duration::ZERO,
-            timeout: SAVEPOINT_TIMEOUT,
-            tolerable_failures: u32::MAX,
-            dir: String::new(),
-            retain: 1,
-        };
-        Self { periodic: false, ..Self::new(job, options, reserved, 0) }
-    }
-
-    /// Whether checkpoints are taken that nobody has asked for.
-    #[must_use]
-    pub const fn is_periodic(&self) -> bool {
-        self.periodic
-    }
-
     /// What is to be done now. Empties the list.
     pub fn take_effects(&mut self) -> Vec<CheckpointEffect> {
         std::mem::take(&mut self.effects)
@@ -163,44 +141,11 @@ impl CheckpointCoordinator {
         }
     }
 
-    /// Somebody wants something: it is due when nothing else is being made.
-    pub fn request(&mut self, request: Request) {
-        if request.wanted == Wanted::Checkpoint && !self.periodic {
-            let none = "the job takes no checkpoints, as it has no `checkpoints` section; take a savepoint";
-            self.answer(&request, Err(none.to_owned()));
-        } else if let Err(request) = self.requests.push(request) {
-            self.answer(&request, Err("too many requests wait already; ask again later".to_owned()));
-        }
-    }
-
-    /// Whether requests wait.
-    #[must_use]
-    pub fn has_requests(&self) -> bool {
-        !self.requests.is_empty()
-    }
-
-    /// What waits cannot be done.
-    pub fn refuse_requests(&mut self, why: &str) {
-        while let Some(request) = self.requests.pop() {
-            self.answer(&request, Err(why.to_owned()));
-        }
-    }
-
-    fn answer(&mut self, request: &Request, result: Result<Done, String>) {
-        self.effects.push(CheckpointEffect::Answer(request.number, result));
-    }
-
     /// Whether a checkpoint is to be begun now.
     #[must_use]
     pub fn is_due(&self, now: Now) -> bool {
         let in_time = || self.armed_or_last() && self.next_at().is_some_and(|at| at <= now.tick);
         matches!(self.doing, Doing::Nothing) && (self.has_requests() || in_time())
-    }
-
-    /// Whether the sources were told to end: once all tasks have finished, [`begin`](Self::begin) makes the savepoint.
-    #[must_use]
-    pub const fn is_draining(&self) -> bool {
-        matches!(self.doing, Doing::Draining(_))
     }
 
     const fn armed_or_last(&self) -> bool {
@@ -455,24 +400,6 @@ impl CheckpointCoordinator {
         }
     }
 
-    /// A savepoint is complete.
-    fn saved(&mut self, pending: &Pending, metadata: Box<v1::CheckpointMetadata>, now: Now) {
-        let (Some(request), Some((url, stop))) = (&pending.request, pending.savepoint()) else { return };
-        let done = Done { checkpoint: pending.id, location: url.to_owned() };
-        let status = CheckpointStatus::Completed { path: url.to_owned() };
-        self.stats.ended(pending.id, now.tick.since(pending.begun), status);
-        self.ended_at = Some(now.tick);
-        if stop.is_some() {
-            self.armed = false;
-            let staged = super::metadata::staged(&metadata);
-            let request = request.number;
-            self.effects.push(CheckpointEffect::Saved(Saved { request, done, staged, metadata }));
-        } else {
-            self.answer(request, Ok(done));
-            self.arm();
-        }
-    }
-
     /// Its output is visible, or could not be made so: then the job fails, and makes it visible when it begins again.
     pub fn committed(&mut self, checkpoint: u64, result: Result<(), String>, now: Now) {
         if !matches!(&self.doing, Doing::Committing(pending) if pending.id == checkpoint) {
@@ -604,19 +531,6 @@ impl CheckpointCoordinator {
     #[must_use]
     pub const fn is_finalizing(&self) -> bool {
         matches!(self.doing, Doing::Writing(..) | Doing::Committing(_))
-    }
-
-    /// Whether something that was asked for is being made or waits for its turn, so that the job does not end before it.
-    #[must_use]
-    pub fn has_something_to_answer(&self) -> bool {
-        let asked = match &self.doing {
-            Doing::Pending(pending) | Doing::Writing(pending, _) | Doing::Committing(pending) => {
-                pending.request.is_some()
-            }
-            Doing::Draining(_) => true,
-            Doing::Nothing | Doing::Reserving => false,
-        };
-        asked || self.has_requests()
     }
 
     /// The newest that can be restored.

@@ -85,7 +85,7 @@ fn unordered_output_has_each_record_once_in_a_file_and_in_a_folder() {
 }
 
 #[test]
-fn a_cancelled_job_leaves_no_output_and_gives_its_slots_back() {
+fn c151_a_cancelled_job_leaves_no_output_and_gives_its_slots_back() {
     let world = World::started();
     let running = world.start(&FlightsJob::slow(&world));
     let (id, _) = world.await_middle();
@@ -99,6 +99,10 @@ fn a_cancelled_job_leaves_no_output_and_gives_its_slots_back() {
     assert_eq!(cli.run(&["list", "--json"]).unwrap().json().unwrap(), json!([]));
     let listed = cli.run(&["list", "-a", "--json"]).unwrap().json().unwrap();
     assert_eq!((&listed[0]["jid"], &listed[0]["state"]), (&json!(id), &json!("CANCELED")));
+    let finished = world.run(&FlightsJob::new("finished", &world.path("finished.jsonl")));
+    let refused =
+        cli.run(&["cancel", finished["job_id"].as_str().unwrap()]).unwrap().expect_status(1).unwrap();
+    assert!(refused.stderr.contains("has ended already: it is FINISHED"), "{refused}");
     // Once more is no mistake, of an unknown one it is.
     cli.run(&["cancel", &id]).unwrap().expect_status(0).unwrap();
     let unknown = cli.run(&["cancel", "00000000000000000000000000000000"]).unwrap().expect_status(1).unwrap();

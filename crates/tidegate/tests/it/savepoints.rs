@@ -8,6 +8,7 @@ use serde_json::Value;
 use testkit::flights;
 use testkit::http;
 use testkit::join;
+use testkit::patience::{Look, Patience};
 use testkit::processes::{CommandOutput, Role};
 
 use crate::keys::KeyedService;
@@ -77,10 +78,10 @@ fn c118_c153_a_job_stopped_twice_goes_on_three_wide_and_one_wide_with_each_resul
     let mut job = FlightsJob { service: Some(service.address()), ..FlightsJob::checkpointed(&world) };
     let mut savepoint = None;
     let mut read = 0;
-    for (name, parallelism, until) in [("two", 2, 1500), ("three", 3, 3500)] {
+    for (name, parallelism) in [("two", 2), ("three", 3)] {
         (job.name, job.parallelism) = (name, parallelism);
         let id = started(&world, &job, savepoint.as_deref());
-        await_records(&world, &id, until);
+        await_records(&world, &id, read + 1200);
         let place = stop(&world, &id, &[]);
         let result = await_end(&world, &id);
         assert!(result["records_in"].as_u64().unwrap() > read, "it counts on: {result}");
@@ -115,15 +116,18 @@ fn a_drained_job_leaves_nothing_in_flight_and_the_rest_of_the_input_for_the_next
     let world = World::started();
     let service = KeyedService::start(Duration::from_millis(20));
     let mut job = FlightsJob { service: Some(service.address()), ..FlightsJob::checkpointed(&world) };
+    // Into parts, of one subtask more.
+    job.sink = format!("{}/", world.path("out").display());
     let id = started(&world, &job, None);
     await_records(&world, &id, 1500);
     let savepoint = stop(&world, &id, &["--drain"]);
     let result = await_end(&world, &id);
     assert_eq!(result["records_in"], result["records_out"], "{result}");
-    (job.name, job.order) = ("other", "ordered");
+    assert_eq!(world.parts("out").len() as u64, result["records_out"].as_u64().unwrap());
+    (job.name, job.order, job.parallelism) = ("other", "ordered", 3);
     let id = started(&world, &job, Some(&savepoint));
     let result = await_end(&world, &id);
-    assert_joined(&world);
+    join::same_multiset(&expected().lines[..SHORT], &world.parts("out")).unwrap();
     assert_eq!(result["records_in"], SHORT, "{result}");
 }
 
@@ -206,6 +210,53 @@ fn a_savepoint_that_does_not_fit_is_damaged_or_missing_is_refused_before_anythin
     assert_eq!(world.cluster.get("/jobs").unwrap()["jobs"].as_array().unwrap().len(), 1, "none was taken");
     let id = started(&world, &FlightsJob { name: "again", ..job }, Some(&savepoint));
     await_end(&world, &id);
+    assert_joined(&world);
+}
+
+#[test]
+fn c119_a_stop_whose_savepoint_fails_leaves_the_job_running_with_its_checkpoints() {
+    let world = World::started();
+    let job = FlightsJob::checkpointed(&world);
+    let id = started(&world, &job, None);
+    await_records(&world, &id, 1000);
+    // There is a file where a folder is to be.
+    let dir = job.input.join("savepoints");
+    let output = world.command_line().run(&["stop", &id, "--savepoint-dir", dir.to_str().unwrap()]).unwrap();
+    assert_eq!((output.status, output.stdout.as_str()), (Some(1), ""), "{output}");
+    assert!(output.stderr.contains("short.jsonl"), "{output}");
+    let detail = world.await_job(&id, |_| true);
+    assert_eq!(detail["state"], "RUNNING", "{detail}");
+    let before = detail["result"]["checkpoints"].as_u64().unwrap();
+    world.await_job(&id, |detail| detail["result"]["checkpoints"].as_u64() > Some(before));
+    let result = await_end(&world, &id);
+    assert_eq!(result["restarts"], 0, "{result}");
+    assert_joined(&world);
+}
+
+#[test]
+fn a_job_master_killed_during_a_stop_has_ended_the_job_with_the_savepoint_or_lets_it_run_on() {
+    let mut world = World::started();
+    let mut job = FlightsJob::checkpointed(&world);
+    let id = started(&world, &job, None);
+    await_records(&world, &id, 1000);
+    let dir = world.path("savepoints");
+    let stopping =
+        world.command_line().start(&["stop", &id, "--savepoint-dir", dir.to_str().unwrap()]).unwrap();
+    Patience::of(LONG)
+        .until("the folder of the savepoint", || {
+            Ok(if dir.exists() { Look::Found(()) } else { Look::NotYet("nothing".to_owned()) })
+        })
+        .unwrap();
+    world.cluster.kill(Role::JobMaster).unwrap();
+    world.cluster.start(Role::JobMaster).unwrap();
+    stopping.wait(LONG).unwrap();
+    let result = await_end(&world, &id);
+    if result["records_in"].as_u64() < Some(SHORT as u64) {
+        let savepoint = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+        job.name = "again";
+        let id = started(&world, &job, Some(savepoint.to_str().unwrap()));
+        assert_eq!(await_end(&world, &id)["records_in"], SHORT);
+    }
     assert_joined(&world);
 }
 

@@ -557,6 +557,27 @@ mod savepoints {
     }
 
     #[test]
+    fn a_savepoint_waits_for_tasks_that_are_on_their_way_and_for_none_that_lack_slots() {
+        let mut job = Job::running(NO_PAUSE);
+        let first = job.attempts[0];
+        job.report(first, ExecutionState::Failed, 0);
+        ask(&mut job, None, 110);
+        assert!(matches!(&answers(&job.effects())[..], [Err(_)]), "its region is not even deployed");
+        job.scheduler.swept(Ok(()), now(200));
+        let deployed =
+            job.effects().into_iter().find_map(|e| if let Effect::Submit(d) = e { Some(d) } else { None });
+        ask(&mut job, None, 210);
+        assert_eq!(job.effects(), [], "it waits");
+        job.scheduler.submitted(&deployed.as_ref().unwrap().attempt, Ok(()), now(220));
+        job.report(deployed.unwrap().attempt, ExecutionState::Running, 0);
+        job.scheduler.checkpoints_reserved(64, Ok(()), now(230));
+        let began = |e: &Effect| {
+            matches!(e, Effect::Checkpoint(CheckpointEffect::Trigger { savepoint: Some(_), .. }))
+        };
+        assert!(job.effects().iter().any(began));
+    }
+
+    #[test]
     fn tasks_that_do_not_hear_of_the_end_are_stopped_after_a_while() {
         let mut job = Job::running(NO_PAUSE);
         ask(&mut job, Some(Stop::Suspend), 10);
