@@ -24,7 +24,9 @@ pub use error::{ConfigError, Contradiction, Shown, Source};
 pub use key::{AnyKey, Key, Read, variable};
 pub use layers::{Layers, PREFIX};
 pub use units::{parse_duration, parse_size, print_duration, print_size};
-pub use value::{Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Setting, Size, Url, WorkerDriver};
+pub use value::{
+    Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Setting, Size, Url, Words, WorkerDriver,
+};
 
 use crate::role::Role;
 
@@ -87,6 +89,21 @@ impl Config {
     #[must_use]
     pub fn origin<T: Setting>(&self, key: &'static Key<T>) -> Source {
         self.values.get(key.name).map_or(Source::Default, |entry| entry.origin.clone())
+    }
+
+    /// What the layers gave for the keys of a role, which need not be this one: for who starts a process of that role, which
+    /// is to be configured like this one.
+    #[must_use]
+    pub fn given_for(&self, role: Role) -> Vec<(&'static str, &str)> {
+        let keys = keys::KEYS.iter().filter(|key| key.belongs_to(role));
+        keys.filter_map(|key| Some((key.name(), self.values.get(key.name())?.text.as_str()))).collect()
+    }
+
+    /// A value that a look at the surroundings has shown to be of no use.
+    #[must_use]
+    pub fn refusal<T: Setting>(&self, key: &'static Key<T>, value: &str, expected: String) -> ConfigError {
+        let (key, origin) = (key.name.to_owned(), self.origin(key));
+        ConfigError::Value { key, value: Shown(value.to_owned()), origin, expected }
     }
 
     /// What is odd but possible; to be logged once logging runs.

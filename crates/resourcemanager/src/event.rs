@@ -7,6 +7,8 @@ use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, ResourceId};
 use wire::liveness::BeatEnd;
 use wire::{MessageStream, RpcError, v1};
 
+use crate::workers::DriverEvent;
+
 /// The answer to a call that is waited for.
 pub(crate) type Answer<T> = Reply<Result<T, RpcError>>;
 
@@ -38,6 +40,12 @@ pub(crate) enum RmEvent {
     Overdue,
     /// A job may have been without a job master for too long.
     JobTimeout(JobId),
+    /// The workers of before that still run: the first event of all, where there are any.
+    WorkersRecovered(Vec<ResourceId>),
+    /// What has become of a worker.
+    Worker(DriverEvent),
+    /// A worker is to be started, or stopped, or has not registered in time.
+    WorkersDue,
 }
 
 /// What the loop is doing, as `/metrics` shows it.
@@ -49,6 +57,7 @@ pub(crate) enum RmState {
     JobMasterConnection,
     TaskExecutorConnection,
     Heartbeat,
+    Workers,
 }
 
 impl EventState for RmState {
@@ -60,6 +69,7 @@ impl EventState for RmState {
         Self::JobMasterConnection,
         Self::TaskExecutorConnection,
         Self::Heartbeat,
+        Self::Workers,
     ];
 
     fn value(self) -> u8 {
@@ -74,6 +84,7 @@ impl EventState for RmState {
             Self::JobMasterConnection => "JobMasterConnection",
             Self::TaskExecutorConnection => "TaskExecutorConnection",
             Self::Heartbeat => "Heartbeat",
+            Self::Workers => "Workers",
         }
     }
 
@@ -85,6 +96,7 @@ impl EventState for RmState {
             Self::JobMasterConnection => Some("JobMasterConnectionRateAndTimeMs"),
             Self::TaskExecutorConnection => Some("TaskExecutorConnectionRateAndTimeMs"),
             Self::Heartbeat => Some("HeartbeatRateAndTimeMs"),
+            Self::Workers => Some("WorkersRateAndTimeMs"),
         }
     }
 }
@@ -111,6 +123,7 @@ impl Event for RmEvent {
             | Self::TaskExecutorBeatSent(..)
             | Self::JobMasterBeatSent(..)
             | Self::Beat => RmState::Heartbeat,
+            Self::WorkersRecovered(_) | Self::Worker(_) | Self::WorkersDue => RmState::Workers,
         }
     }
 
@@ -134,6 +147,9 @@ impl Event for RmEvent {
             Self::Beat => "Beat",
             Self::Overdue => "Overdue",
             Self::JobTimeout(_) => "JobTimeout",
+            Self::WorkersRecovered(_) => "WorkersRecovered",
+            Self::Worker(_) => "Worker",
+            Self::WorkersDue => "WorkersDue",
         }
     }
 

@@ -7,6 +7,7 @@
 mod beats;
 mod job_masters;
 mod task_executors;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +30,7 @@ use crate::event::RmEvent;
 use crate::slot_manager::{Effect, SlotManager};
 use job_masters::JobMasterConnection;
 use task_executors::TaskExecutorConnection;
+pub(crate) use workers::Workers;
 
 /// What a resource manager is made of.
 pub(crate) struct Parts {
@@ -47,6 +49,10 @@ pub(crate) struct Parts {
     pub(crate) address: Arc<OnceLock<Address>>,
     pub(crate) seed: u64,
     pub(crate) view: Arc<ArcSwap<v1::ClusterDescription>>,
+    /// Slots that the task executors may have in all.
+    pub(crate) max_slots: Option<u32>,
+    /// Where workers are started on demand: their driver, and how many.
+    pub(crate) workers: Option<Workers>,
 }
 
 /// A resource manager in its term.
@@ -87,7 +93,10 @@ impl ResourceManagerProcessor {
 
     /// What `/metrics` shows of it beside its loop.
     pub(crate) fn metrics(&self) -> Vec<Arc<dyn runtime_core::metrics::Observe>> {
-        vec![self.task_executor_beats.metrics(), self.job_master_beats.metrics()]
+        let mut metrics: Vec<Arc<dyn runtime_core::metrics::Observe>> =
+            vec![self.task_executor_beats.metrics(), self.job_master_beats.metrics()];
+        metrics.extend(self.parts.workers.iter().map(Workers::metrics));
+        metrics
     }
 
     fn now(&self) -> Tick {
@@ -207,7 +216,12 @@ impl Processor for ResourceManagerProcessor {
             RmEvent::Beat => self.beat(cx.handle()),
             RmEvent::Overdue => self.slots.tell_overdue(self.now(), self.parts.start_up_grace),
             RmEvent::JobTimeout(job) => self.job_timed_out(job),
+            RmEvent::WorkersRecovered(ids) => self.workers_recovered(ids),
+            RmEvent::Worker(event) => self.worker_event(event),
+            RmEvent::WorkersDue => {}
         }
+        // Before the slots: what is stopped is promised to nobody.
+        self.settle_workers(cx.handle());
         self.settle_slots(cx.handle());
         self.arm_beats(cx.handle());
         self.arm_job_timeouts(cx.handle());
@@ -215,6 +229,7 @@ impl Processor for ResourceManagerProcessor {
     }
 
     fn on_stop(&mut self, _why: StopReason) {
+        self.stop_workers_without_a_job();
         let cause = "the resource manager is stopping";
         self.task_executors.values_mut().for_each(|connection| connection.disconnect(cause));
         self.job_masters.values_mut().for_each(|connection| connection.disconnect(cause));

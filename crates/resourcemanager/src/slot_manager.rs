@@ -14,6 +14,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use runtime_core::{AllocationId, Epoch, InstanceId, JobId, ResourceId, Tick};
 
+use crate::workers::Demand;
 pub use report::{ReportedSlot, ReportedState};
 
 /// A slot of a task executor as the resource manager sees it.
@@ -62,6 +63,12 @@ pub struct Worker {
 impl Worker {
     fn free(&self) -> usize {
         self.slots.iter().filter(|s| **s == SlotState::Free).count()
+    }
+
+    /// Whether no slot is a job's.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.free() == self.slots.len()
     }
 }
 
@@ -271,6 +278,24 @@ impl SlotManager {
             .filter_map(|n| n.missing_since)
             .min()
             .map(|since| since + grace)
+    }
+
+    /// What jobs lack, and what there is for them.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        let acquired = self.acquired();
+        let lacking = self
+            .jobs
+            .iter()
+            .filter(|(_, needs)| !needs.masterless)
+            .map(|(job, needs)| needs.slots.saturating_sub(acquired.get(job).copied().unwrap_or(0)));
+        let count = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
+        Demand {
+            missing: lacking.fold(0, u32::saturating_add),
+            free: count(self.workers.values().filter(|w| !w.suspect).map(Worker::free).sum()),
+            total: count(self.workers.values().map(|w| w.slots.len()).sum()),
+            in_use: !acquired.is_empty(),
+        }
     }
 
     /// The task executors and their slots.

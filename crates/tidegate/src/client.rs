@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use answers::{
     Checkpoint, Checkpoints, ExecutionResult, JobDetail, JobFailure, JobOverview, JobResult, Metrics,
-    OperationStatus, SavepointOperation, SavepointStatus, Step, Subtask, TaskExecutor, Vertex,
+    OperationStatus, SavepointOperation, SavepointStatus, Step, Subtask, TaskExecutor, Vertex, Workforce,
 };
 pub use error::ClientError;
 pub use url::JobMasterUrl;
@@ -138,15 +138,15 @@ impl JobMasterClient {
         self.read(&answer)
     }
 
-    /// The task executors: the documents of `/taskmanagers`, and how old they are in milliseconds.
+    /// The task executors: the documents of `/taskmanagers`, and what stands beside them.
     ///
     /// # Errors
     ///
     /// [`ClientError`].
-    pub async fn task_executors(&self) -> Result<(Vec<Value>, u64), ClientError> {
+    pub async fn task_executors(&self) -> Result<(Vec<Value>, Workforce), ClientError> {
         let answer = self.get(&["taskmanagers"]).await?;
-        let age = answer.get("resourceManagerAgeMs").and_then(Value::as_u64).unwrap_or(0);
-        Ok((self.list(answer, "taskmanagers")?, age))
+        let workforce = self.read(&answer)?;
+        Ok((self.list(answer, "taskmanagers")?, workforce))
     }
 
     /// Reads a document that this client gave.

@@ -27,7 +27,6 @@ fn without_effect(config: &Config) -> Vec<String> {
     let mut set = Vec::new();
     note(config, &keys::DATA_BATCH_SIZE, &mut set);
     note(config, &keys::DATA_CREDITS, &mut set);
-    note(config, &keys::WORKER_DRIVER, &mut set);
     set
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use runtime_core::ResourceId;
 
 use super::key::{AnyKey, Key};
-use super::value::{Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Size, Url, WorkerDriver};
+use super::value::{Advertise, Auto, ClusterId, Detector, Folder, LogFormat, Size, Url, Words, WorkerDriver};
 use crate::role::Role::{self, JobMaster, ResourceManager, TaskExecutor};
 
 const ALL: &[Role] = Role::ALL;
@@ -74,6 +74,8 @@ keys! {
         "after which a job gives back a slot it does not need";
     SLOT_REQUEST_TIMEOUT: Duration = "slot.request.timeout", &[JobMaster], |_| minutes(5), positive,
         "how long a job waits for its slots before it fails";
+    SLOTS_MAX: Option<u32> = "slots.max", &[ResourceManager], |_| None, some_at_least_one,
+        "slots that the task executors may have in all; one that would bring more is not registered";
     STATE_DIR: PathBuf = "state.dir", &[ResourceManager, JobMaster], |_| PathBuf::from("./tidegate-state"), any,
         "the folder of what must survive a restart";
     TASKEXECUTOR_REGISTRATION_TIMEOUT: Duration = "taskexecutor.registration.timeout", &[TaskExecutor],
@@ -82,10 +84,28 @@ keys! {
         "the name in the cluster; auto is made from host, port and a random part";
     TASKEXECUTOR_SLOT_TIMEOUT: Duration = "taskexecutor.slot.timeout", &[TaskExecutor],
         |_| Duration::from_secs(10), positive, "how long a promised slot waits for its job";
-    TASKEXECUTOR_SLOTS: u32 = "taskexecutor.slots", &[TaskExecutor], cores, slots,
-        "slots offered, by default the number of cores";
+    TASKEXECUTOR_SLOTS: u32 = "taskexecutor.slots", &[ResourceManager, TaskExecutor], cores, slots,
+        "slots offered, by default the number of cores; a resource manager starts workers with as many";
+    WORKER_ARGS: Words = "worker.args", &[ResourceManager], |_| Words::default(), any,
+        "arguments for each worker, separated by blanks, before those that the resource manager adds";
+    WORKER_COMMAND: Auto<PathBuf> = "worker.command", &[ResourceManager], |_| Auto(None), any,
+        "the program of a worker; auto is the taskexecutor beside the resource manager's own program";
     WORKER_DRIVER: WorkerDriver = "worker.driver", &[ResourceManager], |_| WorkerDriver::Standalone, any,
         "who starts task executors";
+    WORKER_IDLE_TIMEOUT: Duration = "worker.idle-timeout", &[ResourceManager], |_| Duration::from_secs(30), positive,
+        "after which a worker without a job is stopped";
+    WORKER_MAX: u32 = "worker.max", &[ResourceManager], |_| 64, at_least_one,
+        "workers that may run at a time";
+    WORKER_MAX_START_FAILURE_RATE: u32 = "worker.max-start-failure-rate", &[ResourceManager], |_| 10, at_least_one,
+        "workers that may fail to start in a minute before there are pauses";
+    WORKER_RECOVERY_TIMEOUT: Duration = "worker.recovery-timeout", &[ResourceManager],
+        |_| Duration::from_secs(30), any, "how long a restarted resource manager waits for its workers before it starts others";
+    WORKER_REDUNDANT: u32 = "worker.redundant", &[ResourceManager], |_| 0, any,
+        "workers kept in reserve while jobs run";
+    WORKER_REGISTRATION_TIMEOUT: Duration = "worker.registration-timeout", &[ResourceManager],
+        |_| minutes(5), positive, "how long a worker may take from its start to its registration before it is replaced";
+    WORKER_START_RETRY_INTERVAL: Duration = "worker.start-retry-interval", &[ResourceManager],
+        |_| Duration::from_secs(3), positive, "the pause between starts while too many have failed";
 }
 
 /// The key of this name.
@@ -136,6 +156,10 @@ fn auto_positive(duration: &Auto<Duration>) -> Result<(), &'static str> {
         Some(given) => positive(given),
         None => Ok(()),
     }
+}
+
+fn some_at_least_one(n: &Option<u32>) -> Result<(), &'static str> {
+    n.as_ref().map_or(Ok(()), at_least_one)
 }
 
 fn at_least_one(n: &u32) -> Result<(), &'static str> {

@@ -313,13 +313,30 @@ fn what_is_printed_is_a_configuration_file_with_the_same_values() {
 
 #[test]
 fn a_key_that_nothing_acts_upon_yet_is_said_so_where_it_is_set() {
-    let case = Case::new().set("worker.driver=process").set("data.credits=9").set("data.batch-size=64KiB");
+    let case = Case::new().set("data.credits=9").set("data.batch-size=64KiB");
     let config = case.load(Role::TaskExecutor).unwrap();
     let warnings = config.warnings();
     assert_eq!(warnings.len(), 1, "a default needs no word, nor another role's key: {warnings:?}");
     assert!(warnings[0].contains("data.credits 9") && warnings[0].contains("no effect"), "{warnings:?}");
-    let warnings = case.load(Role::ResourceManager).unwrap().warnings().to_vec();
-    assert!(matches!(&warnings[..], [only] if only.contains("worker.driver process")), "{warnings:?}");
+    assert!(case.load(Role::ResourceManager).unwrap().warnings().is_empty());
+}
+
+#[test]
+fn what_was_given_for_another_role_is_known_and_defaults_are_not() {
+    let case = Case::new()
+        .file("heartbeat.interval: 2s\nrest.bind: 127.0.0.1:1\n")
+        .variable("TIDEGATE_TASKEXECUTOR_SLOTS", "3");
+    let config = case.load(Role::ResourceManager).unwrap();
+    let given = config.given_for(Role::TaskExecutor);
+    assert_eq!(given, [("heartbeat.interval", "2s"), ("taskexecutor.slots", "3")]);
+}
+
+#[test]
+fn words_are_separated_by_blanks_and_may_be_none() {
+    for (text, words) in [("", vec![]), (" --a  b=c ", vec!["--a", "b=c"])] {
+        let config = Case::new().set(&format!("worker.args={text}")).load(Role::ResourceManager).unwrap();
+        assert_eq!(config.get(&keys::WORKER_ARGS).0, words, "{text:?}");
+    }
 }
 
 #[test]

@@ -55,6 +55,12 @@ impl Advertise {
     pub fn at(&self, bound: SocketAddr) -> String {
         format!("{}:{}", self.host, self.port.unwrap_or(bound.port()))
     }
+
+    /// The host alone: for another process of the same machine.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
 }
 
 /// The address of a server: `http://HOST:PORT`.
@@ -87,6 +93,10 @@ impl Folder {
     }
 }
 
+/// Words separated by blanks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Words(pub Vec<String>);
+
 /// A value that is made at start where none is given; `auto` in a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auto<T>(pub Option<T>);
@@ -116,6 +126,20 @@ impl Setting for Size {
 
     fn print(&self) -> String {
         units::print_size(self.0)
+    }
+}
+
+impl Setting for Words {
+    fn expected() -> String {
+        "words separated by blanks, such as --set log.format=json".to_owned()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(Self(text.split_whitespace().map(str::to_owned).collect()))
+    }
+
+    fn print(&self) -> String {
+        self.0.join(" ")
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) async fn overview(State(api): State<Api>) -> Result<Json<Value>, ApiE
     Ok(Json(json!({
         "taskmanagers": cluster.task_executors.len(),
         "taskmanagers-blocked": 0,
+        "numPendingTaskManagers": cluster.pending_workers,
+        "workerTrouble": Some(&cluster.worker_trouble).filter(|trouble| !trouble.is_empty()),
         "slots-total": sum(|t| t.slots),
         "slots-available": sum(|t| t.free_slots),
         "slots-free-and-blocked": 0,
@@ -87,7 +89,12 @@ pub(crate) async fn config() -> Json<Value> {
 pub(crate) async fn task_managers(State(api): State<Api>) -> Result<Json<Value>, ApiError> {
     let (cluster, age) = api.cluster.describe(&api.clock).await?;
     let all: Vec<Value> = cluster.task_executors.iter().map(|t| shown(t, age)).collect();
-    Ok(Json(json!({ "taskmanagers": all, "resourceManagerAgeMs": millis(age) })))
+    Ok(Json(json!({
+        "taskmanagers": all,
+        "numPendingTaskManagers": cluster.pending_workers,
+        "workerTrouble": Some(&cluster.worker_trouble).filter(|trouble| !trouble.is_empty()),
+        "resourceManagerAgeMs": millis(age),
+    })))
 }
 
 pub(crate) async fn task_manager(

@@ -40,7 +40,7 @@ impl ResourceManagerProcessor {
                     self.send_task_executor_beats(id, incarnation, gateway, 1, events);
                 }
                 Effect::Verdict(verdict) => {
-                    self.drop_task_executor(&verdict.id, verdict.incarnation, &verdict.to_string());
+                    self.give_up_task_executor(&verdict.id, verdict.incarnation, &verdict.to_string());
                 }
                 Effect::Suspect { ref id, .. } | Effect::Alive { ref id, .. } => {
                     tracing::info!(of = "task executor", "{effect}");
@@ -163,7 +163,7 @@ impl ResourceManagerProcessor {
             self.task_executor_beats.receive_frame(id, &frame.with_incarnation(instance), now);
         }
         if let Some(verdict) = self.task_executor_beats.rpc_outcome(id, &instance, end.end, now) {
-            self.drop_task_executor(id, instance, &verdict.to_string());
+            self.give_up_task_executor(id, instance, &verdict.to_string());
         }
     }
 

@@ -8,10 +8,11 @@ use rand::RngExt;
 use runtime_core::{AllocationId, Incarnation, InstanceId, JobId, ResourceId};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::Fence;
+use wire::registration::{self, Registered};
 use wire::stream::Duplex;
 use wire::{Address, MessageStream, RpcError, TaskExecutorGateway, v1};
 
-use super::ResourceManagerProcessor;
+use super::{ResourceManagerProcessor, Workers};
 use crate::event::RmEvent;
 use crate::slot_manager::{ReportedSlot, ReportedState, SlotState};
 
@@ -27,6 +28,12 @@ pub(crate) struct TaskExecutorConnection {
 }
 
 impl TaskExecutorConnection {
+    /// Whether this is the registration in hand once more: its answer came too late, or not at all, and nothing has been
+    /// built on it. With a new name each time, thousands that register at once would each make the last one's report void.
+    fn is_repeated_by(&self, request: &v1::RegisterTaskExecutorRequest, incarnation: Incarnation) -> bool {
+        !self.reported && self.incarnation == incarnation && self.registration == *request
+    }
+
     pub(super) fn disconnect(&mut self, cause: &str) {
         let message = v1::resource_manager_to_task_executor::Message::Disconnect(v1::Disconnect {
             cause: cause.into(),
@@ -53,6 +60,14 @@ impl ResourceManagerProcessor {
             .rpc_address
             .parse()
             .map_err(|e| RpcError::application(format!("field `rpc_address`: {e}")))?;
+        if let Some(refusal) = self.refuse_worker(&id).or_else(|| self.refuse_slots(&id, request.slots)) {
+            return Ok(refusal.into());
+        }
+        if let Some(known) = self.task_executors.get(&id)
+            && known.is_repeated_by(&request, incarnation)
+        {
+            return Ok(self.registered(Some(known.instance)));
+        }
         if let Some(old) = self.task_executors.remove(&id) {
             tracing::info!(task_executor = %id, "the task executor registers again; its earlier registration ends");
             self.slots.remove_worker(&id, old.instance, self.now());
@@ -86,12 +101,16 @@ impl ResourceManagerProcessor {
         let instance = InstanceId::from_wire(&request.instance_id, "instance_id")?;
         let report = reported(request.report.as_ref())?;
         let now = self.now();
+        if self.refuse_worker(&id).is_some() {
+            return Err(RpcError::unknown_target(format!("task executor {id} is being stopped")));
+        }
         let connection = self.connection(&id, instance)?;
         if connection.reported {
             self.slots.report(&id, instance, &report, now);
         } else {
             connection.reported = true;
-            self.slots.add_worker(id, instance, &report, now);
+            self.slots.add_worker(id.clone(), instance, &report, now);
+            self.worker_registered(&id);
         }
         Ok(self.ack())
     }
@@ -127,11 +146,35 @@ impl ResourceManagerProcessor {
         }
     }
 
+    /// Not now, if its slots would be too many.
+    fn refuse_slots(&self, id: &ResourceId, slots: u32) -> Option<registration::Reply<Registered>> {
+        let most = self.parts.max_slots?;
+        let others = self.task_executors.iter().filter(|(other, _)| *other != id);
+        let taken = others.map(|(_, other)| other.registration.slots).fold(0, u32::saturating_add);
+        if taken.saturating_add(slots) <= most {
+            return None;
+        }
+        tracing::warn!(task_executor = %id, slots, taken, "not registered: its slots would exceed slots.max ({most})");
+        Some(registration::Reply::Failure(format!(
+            "{taken} slots are registered, and with its {slots} there would be more than slots.max ({most}) of the \
+             resource manager"
+        )))
+    }
+
+    /// As [`Self::drop_task_executor`], of one that is not waited for any more: a worker is stopped, whatever it does.
+    pub(super) fn give_up_task_executor(&mut self, id: &ResourceId, instance: InstanceId, cause: &str) {
+        if self.connection(id, instance).is_ok() {
+            self.drop_task_executor(id, instance, cause);
+            self.give_up_worker(id);
+        }
+    }
+
     /// Ends a registration: its slots are gone, and every job master hears of it at once (FLINK-34526).
     pub(super) fn drop_task_executor(&mut self, id: &ResourceId, instance: InstanceId, cause: &str) {
         if self.connection(id, instance).is_err() {
             return;
         }
+        self.worker_left(id);
         let Some(mut connection) = self.task_executors.remove(id) else { return };
         tracing::warn!(task_executor = %id, cause, "a task executor is gone");
         connection.disconnect(cause);
@@ -222,6 +265,8 @@ impl ResourceManagerProcessor {
             epoch: self.parts.epoch.0,
             resource_id: self.parts.resource_id.to_string(),
             task_executors,
+            pending_workers: self.parts.workers.as_ref().map_or(0, Workers::pending),
+            worker_trouble: self.parts.workers.as_ref().and_then(Workers::trouble).unwrap_or_default(),
         });
         self.parts.view.store(Arc::clone(&description));
         description

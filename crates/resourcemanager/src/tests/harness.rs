@@ -22,6 +22,7 @@ use wire::{
 };
 
 use crate::ResourceManager;
+use crate::workers::WorkerDriver;
 
 pub(super) const RM_EPOCH: u64 = 9;
 pub(super) const JOB: JobId = JobId::from_u128(0xfeed);
@@ -150,8 +151,14 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn new() -> Self {
+        Self::with(&[], None).await
+    }
+
+    /// With settings and a driver of workers, which are to have two slots as all task executors here.
+    pub(super) async fn with(more: &[&str], driver: Option<Arc<dyn WorkerDriver>>) -> Self {
         let network = InMemoryNetwork::new(NetworkOptions::calm(3));
-        let set = ["heartbeat.interval=1s", "heartbeat.timeout=5s"].map(str::to_owned).to_vec();
+        let set = ["heartbeat.interval=1s", "heartbeat.timeout=5s", "taskexecutor.slots=2"];
+        let set = set.iter().chain(more).map(|&one| one.to_owned()).collect();
         let config =
             Config::load(Role::ResourceManager, &Layers { file: None, environment: Vec::new(), set })
                 .unwrap();
@@ -159,7 +166,9 @@ impl World {
         let (server, _) = Server::embedded(config, clock, Shutdown::new().signal());
         let transport = Arc::new(network.node("rm"));
         let resource_manager =
-            ResourceManager::start(&server, transport, Placement::Tasks, Epoch(RM_EPOCH), 5).await.unwrap();
+            ResourceManager::start_with(&server, transport, Placement::Tasks, Epoch(RM_EPOCH), 5, driver)
+                .await
+                .unwrap();
         let gateway = network.node("test").connect_resource_manager(&resource_manager.rpc_address);
         Self { network, gateway, _resource_manager: resource_manager, serving: Mutex::default() }
     }
@@ -279,8 +288,12 @@ impl World {
         Talk { say, heard: hear(inbound) }
     }
 
+    pub(super) async fn describe(&self) -> v1::ClusterDescription {
+        self.gateway.describe_cluster(v1::DescribeClusterRequest {}).await.unwrap()
+    }
+
     pub(super) async fn cluster(&self) -> Vec<v1::TaskExecutorDescription> {
-        self.gateway.describe_cluster(v1::DescribeClusterRequest {}).await.unwrap().task_executors
+        self.describe().await.task_executors
     }
 }
 

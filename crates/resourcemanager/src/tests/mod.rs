@@ -7,3 +7,4 @@
 mod harness;
 mod registration;
 mod slots;
+mod workers;

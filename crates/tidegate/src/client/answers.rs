@@ -221,6 +221,19 @@ pub struct Step {
     pub oldest_in_flight_ms: u64,
 }
 
+/// What `/taskmanagers` says beside the task executors.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Workforce {
+    /// How old all of it is, in milliseconds: the resource manager is away.
+    pub resource_manager_age_ms: u64,
+    /// Workers that are wanted and have not registered yet.
+    #[serde(rename = "numPendingTaskManagers")]
+    pub pending: u32,
+    /// Why jobs lack slots and get none.
+    pub worker_trouble: Option<String>,
+}
+
 /// A task executor in `/taskmanagers`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]

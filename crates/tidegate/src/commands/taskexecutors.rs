@@ -16,9 +16,18 @@ pub(super) struct TaskExecutors {}
 
 impl TaskExecutors {
     pub(super) async fn execute(self, client: &JobMasterClient, output: Output) -> Result<(), Failure> {
-        let (documents, age) = client.task_executors().await?;
+        let (documents, workforce) = client.task_executors().await?;
+        let age = workforce.resource_manager_age_ms;
         if age > 0 {
             note(&format!("the resource manager is away; this is what it said {} ago", duration(age)));
+        }
+        match workforce.pending {
+            0 => {}
+            1 => note("1 worker is being started"),
+            pending => note(&format!("{pending} workers are being started")),
+        }
+        if let Some(trouble) = &workforce.worker_trouble {
+            note(trouble);
         }
         if output.json {
             return output.document(&documents);

@@ -228,6 +228,19 @@ fn taskexecutors_shows_slots_and_says_when_the_answer_is_old() {
 }
 
 #[test]
+fn taskexecutors_says_who_is_to_come_and_why_nobody_does() {
+    let answer = json!({
+        "taskmanagers": [], "numPendingTaskManagers": 2, "workerTrouble": "worker w-1: it ended with exit status: 1",
+        "resourceManagerAgeMs": 0,
+    });
+    let job_master = ScriptedJobMaster::start(&[("GET /v1/taskmanagers", 200, answer)]);
+    let ran = job_master.tidegate(&["taskexecutors"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "no task executors\n"), "{ran:?}");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines, ["2 workers are being started", "worker w-1: it ended with exit status: 1"]);
+}
+
+#[test]
 fn taskexecutors_says_why_one_is_a_suspect() {
     let each = json!({
         "id": "te-1", "path": "http://127.0.0.1:6122", "dataPort": 6121, "slotsNumber": 4, "freeSlots": 3,

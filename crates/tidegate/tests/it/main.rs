@@ -15,4 +15,5 @@ mod jobs;
 mod keys;
 mod masters;
 mod savepoints;
+mod workers;
 mod world;

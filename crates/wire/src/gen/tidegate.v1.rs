@@ -1998,6 +1998,12 @@ pub struct ClusterDescription {
     pub resource_id: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub task_executors: ::prost::alloc::vec::Vec<TaskExecutorDescription>,
+    /// Workers that are wanted and have not registered yet.
+    #[prost(uint32, tag = "4")]
+    pub pending_workers: u32,
+    /// Why jobs lack slots and get none; empty where nothing is known.
+    #[prost(string, tag = "5")]
+    pub worker_trouble: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskExecutorDescription {
