@@ -110,6 +110,21 @@ async fn a_stopped_worker_ends_by_sigterm_and_only_once_told() {
     assert!(bench.driver.0.lives.is_empty());
 }
 
+/// The clock is paused: the grace passes at once when nothing else is to do.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_stands_still_is_killed_after_the_grace() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(folder.path(), WAIT);
+    bench.driver.start(&id("w-1"));
+    bench.next().await;
+    bench.process(&id("w-1")).signal(Signal::STOP);
+    bench.driver.stop(&id("w-1"));
+    // No patience here, which would pass as fast.
+    let ended = bench.events.get_mut().unwrap().recv().await;
+    let Some(DriverEvent::Ended(_, ending)) = ended else { panic!("{ended:?}") };
+    assert_eq!(ending.status, "signal: 9 (SIGKILL)");
+}
+
 #[tokio::test]
 async fn a_worker_that_is_unwanted_before_it_was_begun_is_not_started_or_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();
