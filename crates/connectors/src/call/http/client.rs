@@ -7,6 +7,8 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::names::Names;
+
 /// A service that does not even accept a connection for so long is unreachable. The record's budget may be less; this
 /// one counts where it has none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,6 +29,7 @@ fn make() -> Result<Client, String> {
         // HTTP/2 would put all calls to a host on one connection and one window.
         .http1_only()
         .tls_backend_preconfigured(tls()?)
+        .dns_resolver(Names::of_the_system())
         .redirect(Policy::none())
         .no_proxy()
         .connect_timeout(CONNECT_TIMEOUT)

@@ -5,6 +5,7 @@
 
 mod client;
 mod exchange;
+mod names;
 mod retry_after;
 
 use std::sync::Arc;
