@@ -13,6 +13,8 @@ use std::sync::Mutex;
 
 use crate::role::Role;
 
+mod remedy;
+
 const LOCK: &str = "lock";
 const TEMPORARY: &str = ".tmp";
 /// Names the cluster that the folder belongs to.
@@ -30,7 +32,7 @@ pub enum StateDirError {
         pid: Option<u32>,
     },
     /// The folder cannot be made or written.
-    #[error("state.dir: {path} cannot be written: {cause}; set state.dir to a folder that this user may write", path = path.display())]
+    #[error("state.dir: {path} cannot be written: {cause}; {}", remedy::of(path, cause), path = path.display())]
     Unwritable {
         /// The folder or the file.
         path: PathBuf,
