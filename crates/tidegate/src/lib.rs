@@ -14,6 +14,7 @@ mod failure;
 mod interrupt;
 mod job_file;
 pub mod lookup;
+mod names;
 mod output;
 mod patience;
 mod progress;
@@ -28,8 +29,12 @@ pub use failure::Failure;
 
 /// The whole program: reads the command line, does what it says, and ends with the status that the command's result
 /// has: 0 done, 1 failed at run time, 2 wrong usage or job file.
+/// Started under the name of a server, as through a link, it is that server.
 #[must_use]
 pub fn main() -> ExitCode {
+    if let Some(role) = names::server(std::env::args_os().next().as_deref()) {
+        return names::serve(role);
+    }
     let cli = commands::Cli::parse();
     match commands::execute(cli) {
         Ok(()) => ExitCode::SUCCESS,
