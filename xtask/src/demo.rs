@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: a cluster of processes enriches real flights from a slow service that fails now and then.
 //!
-//! It works in `demo/` of the target folder, which it removes unless something went wrong.
+//! It works in `demo/` of the target folder, which it removes unless something went wrong. With `--docker` the cluster is
+//! that of `docker-compose.yml`, and each part of it is killed and cut off while the job runs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,8 +12,18 @@ use testkit::flights;
 use testkit::join::{self, Joined};
 use testkit::processes::{LookupOptions, LookupService, ProcessCluster, Usage};
 
+use crate::docker::{chaos, compose::Compose, engine::Engine};
+use crate::image::{self, Programs};
 use crate::programs;
 use crate::workspace::root;
+
+/// Where the cluster is.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Build the image, and run the cluster of docker-compose.yml: each part is killed and cut off meanwhile
+    #[arg(long)]
+    docker: bool,
+}
 
 /// The service: slow, and now and then busy; the seed makes every demo the same.
 const SERVICE: LookupOptions =
@@ -22,13 +33,35 @@ const SERVICE: LookupOptions =
 ///
 /// # Errors
 /// A stage failed, or the result is wrong.
-pub(crate) fn run() -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.docker {
+        return in_containers(&Programs::build_static);
+    }
     stage("building the programs");
     let binaries = programs::build()?;
     let folder = programs::work_folder("demo")?;
     show(&folder, &binaries).with_context(|| format!("logs and output are in {}", folder.display()))?;
     programs::remove(&folder)?;
     println!("\nThe result is right, and nothing is left running.");
+    Ok(())
+}
+
+/// The demo cluster of `docker-compose.yml`, with an image of these programs.
+///
+/// # Errors
+/// No engine answers, or the cluster does not stand what is done to it.
+pub(crate) fn in_containers(programs: &dyn Fn() -> anyhow::Result<Programs>) -> anyhow::Result<()> {
+    // An image under a name of its own: that of people is made by `cargo xtask image` alone.
+    const TAG: &str = "tidegate:demo";
+    let engine = Engine::find()?;
+    let compose = Compose::find(engine, TAG)?;
+    let size = image::make(&engine, &programs()?, TAG)?;
+    stage(&format!("the image has {:.1} MB", size as f64 / 1e6));
+    let walked = chaos::walk(&compose);
+    let removed = engine.run(&["image", "rm", TAG]);
+    walked?;
+    removed?;
+    println!("\nThe cluster has stood all of it, and nothing is left of it.");
     Ok(())
 }
 
@@ -146,7 +179,8 @@ fn grouped(n: u64) -> String {
     text
 }
 
-fn tailnum(line: &[u8]) -> Option<String> {
+/// The plane of a flight.
+pub(crate) fn tailnum(line: &[u8]) -> Option<String> {
     let record: Value = serde_json::from_slice(line).ok()?;
     record.get("tailnum")?.as_str().map(str::to_owned)
 }

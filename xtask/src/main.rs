@@ -7,6 +7,8 @@ mod chaos;
 mod cluster;
 mod codegen;
 mod demo;
+mod docker;
+mod image;
 mod memory;
 mod outside;
 mod programs;
@@ -30,7 +32,7 @@ struct Command {
 #[derive(Subcommand)]
 enum Task {
     /// Run the flights job on a cluster of processes with a slow service, and check the result
-    Demo,
+    Demo(demo::Args),
     /// Measure, each figure the median of several runs
     Bench(bench::Args),
     /// Kill, stop and cut off the processes of a cluster while a job runs, and check its result
@@ -43,6 +45,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Build static programs and the container image of them
+    Image(image::Args),
     /// Check the conventions that a program can check
     Tidy,
     /// Run every check and test that a fresh machine can run
@@ -51,11 +55,12 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Command::parse().task {
-        Task::Demo => demo::run(),
+        Task::Demo(args) => demo::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Chaos(args) => chaos::run(&args),
         Task::Cluster(args) => cluster::run(&args),
         Task::Codegen { check } => codegen::run(check),
+        Task::Image(args) => image::run(&args),
         Task::Tidy => tidy::run(),
         Task::Test(args) => test::run(&args),
     };

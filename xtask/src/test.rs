@@ -2,6 +2,9 @@
 
 use std::process::Stdio;
 
+use crate::demo;
+use crate::docker::engine::Engine;
+use crate::image::Programs;
 use crate::memory;
 use crate::outside;
 use crate::step::{Steps, succeed};
@@ -17,6 +20,10 @@ pub(crate) struct Args {
     /// Also the event queue's tests under valgrind, where that is installed: minutes
     #[arg(long)]
     memory: bool,
+    /// Also `cargo xtask demo --docker`: a static image, and its cluster; without it the cluster runs with the programs of
+    /// the other tests
+    #[arg(long)]
+    docker: bool,
 }
 
 /// Runs the steps, cheap ones first; the first failure ends it.
@@ -46,6 +53,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     steps.run("outside packages", outside::run)?;
+    match Engine::find() {
+        Err(error) => steps.skip("demo cluster in containers", &format!("{error:#}")),
+        Ok(_) if args.docker => {
+            steps.run("demo cluster in containers", || demo::in_containers(&Programs::build_static))?;
+        }
+        Ok(_) => steps.run("demo cluster in containers", || demo::in_containers(&Programs::as_built))?,
+    }
     if args.slow {
         // Not the documentation: there, `ignore` marks text that is no program. The libraries' slow tests are measurements
         // and long searches, which say nothing without optimisation; those of the others are about processes.
