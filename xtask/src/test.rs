@@ -36,8 +36,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     tool(&mut steps, "lints", "clippy", "clippy", &lints)?;
     steps.run("tidy", tidy::run)?;
-    // Tests start the programs of other packages, which `cargo test` does not build.
-    steps.run("programs", || succeed(cargo().args(["build", "--workspace", "--bins"])))?;
+    // Tests start the programs of other packages, which `cargo test` does not build. In one go with the tests, or else the
+    // dependencies are built twice: once with the features that the tests want and once without.
+    steps.run("programs", || succeed(cargo().args(["build", "--workspace", "--bins", "--tests"])))?;
     steps.run("tests", || succeed(cargo().args(["test", "--workspace"])))?;
     // Every order of the steps of the event queue and of waiting calls; their locks are others there, so each is a build of
     // its own.

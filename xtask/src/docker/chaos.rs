@@ -42,7 +42,7 @@ fn steps(compose: &Compose) -> anyhow::Result<()> {
     }
     let mut job = Flights::submit(compose, RATE)?;
     records_flow(compose, &mut job).context("the job does not begin")?;
-    eprintln!("\n{:<16} {:<20} {:<24} {}", "service", "deed", "ready", "all work together again");
+    eprintln!("\n{:<16} {:<20} {:<24} all work together again", "service", "deed", "ready");
     for (service, deed) in deeds::all().filter(|(_, deed)| crashes || *deed != Deed::Crash) {
         if job.has_ended()? {
             report(&job.check(compose)?);

@@ -60,8 +60,8 @@ impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
         let look_up = self.look_up(name.as_str());
         Box::pin(async move {
-            let found = look_up.await?;
-            let addresses: Addrs = Box::new(found.to_vec().into_iter());
+            let found: Vec<SocketAddr> = look_up.await?.to_vec();
+            let addresses: Addrs = Box::new(found.into_iter());
             Ok(addresses)
         })
     }
