@@ -75,8 +75,10 @@ mod tests {
 
     use super::*;
 
+    type Answers = Arc<Mutex<Vec<oneshot::Sender<io::Result<Vec<SocketAddr>>>>>>;
+
     /// Names whose look-ups end when the test says so, and how many there were.
-    fn held() -> (Names, Arc<AtomicUsize>, Arc<Mutex<Vec<oneshot::Sender<io::Result<Vec<SocketAddr>>>>>>) {
+    fn held() -> (Names, Arc<AtomicUsize>, Answers) {
         let (count, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
         let (counted, holding) = (count.clone(), held.clone());
         let names = Names::asking(move |_| {
