@@ -144,8 +144,14 @@ pub fn parts(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
         paths.push(path);
     }
-    paths.sort();
+    paths.sort_by_key(|path| numbers(path));
     Ok(paths)
+}
+
+/// Those in a file's name: part 10 comes after part 9.
+fn numbers(path: &Path) -> Vec<u64> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
 fn shown(line: &[u8]) -> String {
@@ -158,6 +164,21 @@ mod tests {
 
     fn lines(text: &str) -> Vec<Line> {
         text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn parts_come_in_the_order_of_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in
+            ["part-0-10.jsonl", "part-0-9.jsonl", "part-1-1.jsonl", "part-10-2.jsonl", "part-2-3.jsonl"]
+        {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let names = parts(folder.path()).unwrap();
+        let names: Vec<_> = names.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        let expected =
+            ["part-0-9.jsonl", "part-0-10.jsonl", "part-1-1.jsonl", "part-2-3.jsonl", "part-10-2.jsonl"];
+        assert_eq!(names, expected);
     }
 
     fn first_letter(line: &[u8]) -> Option<String> {
