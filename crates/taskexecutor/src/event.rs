@@ -57,6 +57,8 @@ pub(crate) enum TeEvent {
     Beat,
     /// A promised slot was not taken in time, perhaps.
     SlotTimeout,
+    /// A task that was told to stop has not, perhaps.
+    Cancellation,
     /// Time to tell what tasks have counted.
     Figures,
     /// The process is to end: the answer comes when all tasks have, with the links that say good-bye.
@@ -133,7 +135,9 @@ impl Event for TeEvent {
             | Self::Offered(..)
             | Self::OfferAgain(_)
             | Self::SlotTimeout => TeState::Slots,
-            Self::Submit(..) | Self::CancelTask(..) | Self::TriggerCheckpoint(..) => TeState::Deployment,
+            Self::Submit(..) | Self::CancelTask(..) | Self::Cancellation | Self::TriggerCheckpoint(..) => {
+                TeState::Deployment
+            }
             Self::Task(_) | Self::Checkpoint(_) | Self::Figures => TeState::TaskUpdate,
             Self::Begin
             | Self::ResourceManagerRegistered(..)
@@ -187,6 +191,7 @@ impl Event for TeEvent {
             Self::Checkpoint(_) => "Checkpoint",
             Self::Beat => "Beat",
             Self::SlotTimeout => "SlotTimeout",
+            Self::Cancellation => "Cancellation",
             Self::Figures => "Figures",
             Self::Stop(..) => "Stop",
         }

@@ -7,6 +7,7 @@
 //! the resource manager its slots, to each job master the slots and tasks of that job and no other's.
 
 mod beats;
+mod cancellation;
 mod checkpoints;
 mod job;
 mod job_masters;
@@ -24,7 +25,7 @@ use heartbeat::{HeartbeatManager, Suspends};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use runtime_core::metrics::Observe;
-use runtime_core::{AllocationId, Clock, Incarnation, InstanceId, JobId, Tick};
+use runtime_core::{AllocationId, AttemptId, Clock, Incarnation, InstanceId, JobId, Tick};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wire::v1;
@@ -34,6 +35,7 @@ use crate::prepare::Plans;
 use crate::shared::Shared;
 use crate::slots::SlotTable;
 use crate::task_metrics::TaskMetrics;
+pub(crate) use cancellation::Patience;
 use job::Job;
 use resource_manager::ResourceManagerLink;
 use stop::Stopping;
@@ -58,6 +60,19 @@ pub enum Fatal {
         /// Where it was looked for.
         address: String,
         /// For how long.
+        waited: std::time::Duration,
+    },
+    /// A task that was told to stop does not (FLINK-4715).
+    #[error(
+        "task {task} ({attempt}) has not stopped within {waited:?} after it was told to: something holds its thread, such as a \
+         call that blocks; this process ends, so that all that it runs goes on elsewhere (task.cancellation.timeout)"
+    )]
+    TaskStuck {
+        /// The task.
+        task: String,
+        /// Which run of it.
+        attempt: AttemptId,
+        /// How long it was waited for.
         waited: std::time::Duration,
     },
     /// The loop has ended by a fault; the log says which.
@@ -197,6 +212,7 @@ impl TaskExecutorProcessor {
             TeEvent::Checkpoint(answer) => self.checkpoint_answer(answer),
             TeEvent::Beat => self.beat(events),
             TeEvent::SlotTimeout => self.expire_slots(),
+            TeEvent::Cancellation => self.look_at_cancelled_tasks(),
             TeEvent::Figures => self.send_figures(),
             TeEvent::Stop(cause, reply) => self.stop(&cause, reply),
         }
@@ -209,6 +225,7 @@ impl TaskExecutorProcessor {
         let leases = self.jobs.values().filter_map(Job::lease_ends).min();
         schedule(events, "fence", leases, || TeEvent::Fence);
         schedule(events, "slot-timeout", self.slots.next_deadline(), || TeEvent::SlotTimeout);
+        schedule(events, "cancellation", self.cancellation_due(), || TeEvent::Cancellation);
         schedule(events, "registration-clock", self.resource_manager.clock(), || TeEvent::RegistrationClock);
         let running = self.jobs.values().any(Job::has_running_tasks);
         let figures = running.then(|| self.now() + tasks::FIGURES_INTERVAL);

@@ -19,7 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::event::TeEvent;
 use crate::exchange::{Channels, DataEndpoint};
 use crate::prepare::Plans;
-use crate::processor::{Fatal, Notices, TaskExecutorProcessor};
+use crate::processor::{Fatal, Notices, Patience, TaskExecutorProcessor};
 use crate::shared::{Hardware, Shared};
 use crate::task_metrics::TaskMetrics;
 
@@ -111,6 +111,10 @@ impl TaskExecutor {
             slots,
             slot_timeout: config.get(&keys::TASKEXECUTOR_SLOT_TIMEOUT),
             registration_timeout: config.get(&keys::TASKEXECUTOR_REGISTRATION_TIMEOUT),
+            patience: Patience {
+                interval: config.get(&keys::TASK_CANCELLATION_INTERVAL),
+                timeout: config.get(&keys::TASK_CANCELLATION_TIMEOUT),
+            },
             heartbeats: server.heartbeats()?.without_hold(),
             liveness,
             transport,

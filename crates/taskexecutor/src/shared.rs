@@ -15,6 +15,7 @@ use checkpoint::Stores;
 use connectors::call::RustCalls;
 
 use crate::exchange::Channels;
+use crate::processor::Patience;
 
 /// A task executor's name, addresses and means.
 pub(crate) struct Shared {
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) slots: u32,
     pub(crate) slot_timeout: Duration,
     pub(crate) registration_timeout: Duration,
+    /// With tasks that were told to stop.
+    pub(crate) patience: Patience,
     pub(crate) heartbeats: HeartbeatServices,
     /// Told that the loop turns.
     pub(crate) liveness: Arc<LivenessSource<Incarnation>>,

@@ -78,6 +78,10 @@ keys! {
         "slots that the task executors may have in all; one that would bring more is not registered";
     STATE_DIR: PathBuf = "state.dir", &[ResourceManager, JobMaster], |_| PathBuf::from("./tidegate-state"), any,
         "the folder of what must survive a restart";
+    TASK_CANCELLATION_INTERVAL: Duration = "task.cancellation.interval", &[TaskExecutor],
+        |_| Duration::from_secs(30), positive, "how often a task that was told to stop and has not is told again, and named in the log";
+    TASK_CANCELLATION_TIMEOUT: Option<Duration> = "task.cancellation.timeout", &[TaskExecutor],
+        |_| Some(minutes(3)), some_positive, "after which a task executor ends whose task was told to stop and has not";
     TASKEXECUTOR_REGISTRATION_TIMEOUT: Duration = "taskexecutor.registration.timeout", &[TaskExecutor],
         |_| minutes(5), positive, "how long a task executor looks for a resource manager before it gives up";
     TASKEXECUTOR_RESOURCE_ID: Auto<ResourceId> = "taskexecutor.resource-id", &[TaskExecutor], |_| Auto(None), any,
@@ -156,6 +160,10 @@ fn auto_positive(duration: &Auto<Duration>) -> Result<(), &'static str> {
         Some(given) => positive(given),
         None => Ok(()),
     }
+}
+
+fn some_positive(duration: &Option<Duration>) -> Result<(), &'static str> {
+    duration.as_ref().map_or(Ok(()), positive)
 }
 
 fn some_at_least_one(n: &Option<u32>) -> Result<(), &'static str> {

@@ -11,6 +11,7 @@ use wire::registration::Registered;
 use wire::v1::task_executor_to_job_master::Message;
 use wire::{Address, JobMasterGateway, v1};
 
+use super::cancellation::Cancellation;
 use crate::event::{Life, OfferNumber};
 use crate::keeper::KeeperHandle;
 use crate::outbox::Outbox;
@@ -51,6 +52,8 @@ pub(super) struct Job {
 pub(super) struct Task {
     pub(super) handle: TaskHandle,
     pub(super) name: String,
+    /// Since when it should stop.
+    pub(super) cancelled: Option<Cancellation>,
     /// Why it was told to stop, where that was not its job master's wish.
     pub(super) failing: Option<String>,
     /// The number of the message that tells of its end; until that is acknowledged it is reported as deployed, or it
@@ -58,6 +61,14 @@ pub(super) struct Task {
     pub(super) ended: Option<u64>,
     /// Holds the tables loaded that the task uses.
     pub(super) _calls: Vec<Arc<dyn Call>>,
+}
+
+impl Task {
+    /// Tells it to stop. Said again, it changes nothing.
+    pub(super) fn cancel(&mut self, now: Tick) {
+        self.cancelled.get_or_insert(Cancellation::at(now));
+        self.handle.cancel();
+    }
 }
 
 impl Job {
@@ -156,10 +167,10 @@ impl Job {
     }
 
     /// Tells a task to stop because of something that its job master did not ask for.
-    pub(super) fn fail_task(&mut self, attempt: &AttemptId, cause: &str) {
+    pub(super) fn fail_task(&mut self, attempt: &AttemptId, cause: &str, now: Tick) {
         if let Some(task) = self.tasks.get_mut(attempt).filter(|task| task.ended.is_none()) {
             task.failing.get_or_insert_with(|| cause.to_owned());
-            task.handle.cancel();
+            task.cancel(now);
         }
     }
 }

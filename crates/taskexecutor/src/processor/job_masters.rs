@@ -213,7 +213,7 @@ impl TaskExecutorProcessor {
         }
         let cause = format!("the job master was lost: {why}");
         for attempt in self.slots.job_master_lost(job_id, now) {
-            job.fail_task(&attempt, &cause);
+            job.fail_task(&attempt, &cause, now);
         }
         self.job_master_beats.unmonitor_target(&job_id);
     }

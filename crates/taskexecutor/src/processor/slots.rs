@@ -68,10 +68,11 @@ impl TaskExecutorProcessor {
 
     /// Frees a slot, at once or when its tasks have stopped.
     pub(super) fn release(&mut self, allocation: AllocationId, cause: &str) {
+        let now = self.now();
         let (freed, stopping) = self.slots.free(allocation);
         for attempt in stopping {
             if let Some(job) = self.jobs.get_mut(&attempt.job) {
-                job.fail_task(&attempt, cause);
+                job.fail_task(&attempt, cause, now);
             }
         }
         if let Some(freed) = freed {

@@ -86,16 +86,20 @@ impl TaskExecutorProcessor {
         };
         let handle = task::spawn(descriptor, services);
         self.task_metrics.insert(handle.clone());
-        job.tasks.insert(attempt, Task { handle, name, failing: None, ended: None, _calls: calls });
+        job.tasks.insert(
+            attempt,
+            Task { handle, name, cancelled: None, failing: None, ended: None, _calls: calls },
+        );
         Ok(Self::ack())
     }
 
     /// Stops a task; its end is told on the stream.
     pub(super) fn cancel_task(&mut self, request: &v1::CancelTaskRequest) -> Result<v1::Ack, RpcError> {
         let attempt = attempt_id(request.attempt.as_ref(), "attempt")?;
-        let task = self.jobs.get(&attempt.job).and_then(|job| job.tasks.get(&attempt));
+        let now = self.now();
+        let task = self.jobs.get_mut(&attempt.job).and_then(|job| job.tasks.get_mut(&attempt));
         let task = task.ok_or_else(|| RpcError::unknown_target(format!("task {attempt} is not here")))?;
-        task.handle.cancel();
+        task.cancel(now);
         Ok(Self::ack())
     }
 
@@ -128,9 +132,10 @@ impl TaskExecutorProcessor {
         }
     }
 
-    pub(super) fn cancel_all_tasks(&self) {
-        for task in self.jobs.values().flat_map(|job| job.tasks.values()) {
-            task.handle.cancel();
+    pub(super) fn cancel_all_tasks(&mut self) {
+        let now = self.now();
+        for task in self.jobs.values_mut().flat_map(|job| job.tasks.values_mut()) {
+            task.cancel(now);
         }
     }
 }

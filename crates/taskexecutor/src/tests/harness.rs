@@ -292,10 +292,21 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Started, and not registered yet.
     pub(super) async fn starting(prepare: impl FnOnce(&FakeResourceManager)) -> Self {
-        Self::configured(&[], prepare).await
+        Self::configured(&[], Placement::Tasks, prepare).await
     }
 
-    async fn configured(settings: &[&str], prepare: impl FnOnce(&FakeResourceManager)) -> Self {
+    /// Its loop and its tasks on threads of their own, and no clock is paused.
+    pub(super) async fn on_threads(settings: &[&str]) -> Self {
+        let mut cluster = Self::configured(settings, Placement::Threads, |_| {}).await;
+        cluster.te.registered().await.unwrap();
+        cluster
+    }
+
+    async fn configured(
+        settings: &[&str],
+        placement: Placement,
+        prepare: impl FnOnce(&FakeResourceManager),
+    ) -> Self {
         let network = InMemoryNetwork::new(NetworkOptions::calm(1));
         let rm = Arc::new(FakeResourceManager::default());
         prepare(&rm);
@@ -322,7 +333,7 @@ impl Cluster {
         let (server, _ready) = Server::embedded(config, clock, Shutdown::new().signal());
         let transport = Arc::new(network.node("te"));
         let stores = Arc::new(MemoryStores::new());
-        let te = TaskExecutor::start(&server, transport, Placement::Tasks, RustCalls::default(), stores, 5)
+        let te = TaskExecutor::start(&server, transport, placement, RustCalls::default(), stores, 5)
             .await
             .unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -343,7 +354,7 @@ impl Cluster {
 
     /// The same, configured like this.
     pub(super) async fn with_active_slot_and(settings: &[&str]) -> Self {
-        let mut cluster = Self::configured(settings, |_| {}).await;
+        let mut cluster = Self::configured(settings, Placement::Tasks, |_| {}).await;
         cluster.te.registered().await.unwrap();
         cluster.request_slot(1).await.unwrap();
         settle().await;

@@ -1,8 +1,13 @@
 //! Tasks: fenced and idempotent deployment, states, figures, the end.
 
+use std::process::Command;
+use std::time::Duration;
+
 use runtime_core::Incarnation;
 use wire::convert::WireId;
 use wire::{RpcErrorKind, v1};
+
+use crate::processor::Fatal;
 
 use super::harness::{Cluster, JM_EPOCH, JM_LIFE, allocation, attempt, fence, secs, settle};
 
@@ -112,4 +117,45 @@ async fn a_slot_taken_back_while_a_task_runs_is_free_when_the_task_has_stopped()
     let (_, last) = cluster.updates().pop().unwrap();
     assert_eq!(last.state(), v1::TaskState::Failed);
     assert!(cluster.said_goodbye_to_job_master());
+}
+
+/// Polls, as the clock is the real one here.
+async fn patiently<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(found) = look().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}: not within 10 s")
+}
+
+/// The input is a pipe that nobody writes to: whoever opens it to read is held, and no word reaches him.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c083_a_task_executor_ends_when_a_task_ignores_that_it_was_cancelled() {
+    let settings = ["task.cancellation.interval=50ms", "task.cancellation.timeout=300ms"];
+    let mut cluster = Cluster::on_threads(&settings).await;
+    let pipe = cluster.dir.path().join("in.jsonl");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let path = pipe.display().to_string();
+    let split =
+        v1::FileSplit { id: 0, path, start: 0, end: u64::MAX, gzip: false, resume: None, subtask: None };
+    cluster.jm.splits.lock().unwrap().push_back(Some(split));
+    cluster.request_slot(1).await.unwrap();
+    let submit = async || cluster.gateway().submit_task(cluster.task(0)).await.ok();
+    patiently("the task is taken", submit).await;
+    let opened = async || cluster.jm.splits.lock().unwrap().is_empty().then_some(());
+    patiently("the task reads", opened).await;
+    settle().await;
+    let cancel = v1::CancelTaskRequest { fence: fence(JM_EPOCH, JM_LIFE), attempt: Some(attempt(0).into()) };
+    cluster.gateway().cancel_task(cancel).await.unwrap();
+    let fatal = tokio::time::timeout(Duration::from_secs(10), cluster.te.failed()).await.unwrap();
+    let Fatal::TaskStuck { attempt: stuck, waited, .. } = &fatal else { panic!("{fatal}") };
+    assert_eq!(*stuck, attempt(0));
+    assert!(*waited >= Duration::from_millis(300), "{fatal}");
+    assert_ne!(
+        cluster.states().last().map(|(_, _, state)| *state),
+        Some("CANCELED"),
+        "it still stands there"
+    );
 }
