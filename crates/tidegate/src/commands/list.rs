@@ -29,11 +29,30 @@ impl List {
                 shown.push((document, job));
             }
         }
+        shown.sort_by_key(|(_, job)| (Group::of(job), job.start_time));
         if output.json {
             let documents: Vec<&Value> = shown.iter().map(|(document, _)| document).collect();
             return output.document(&documents);
         }
         output.text(&table(shown.iter().map(|(_, job)| job)))
+    }
+}
+
+/// In this order: what runs, what waits to run, what is over. Within each the oldest comes first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Running,
+    Scheduled,
+    Ended,
+}
+
+impl Group {
+    fn of(job: &JobOverview) -> Self {
+        match job.state.as_str() {
+            _ if job.has_ended() => Self::Ended,
+            "INITIALIZING" | "CREATED" => Self::Scheduled,
+            _ => Self::Running,
+        }
     }
 }
 

@@ -38,6 +38,31 @@ fn list_as_json_is_the_array_of_the_overview() {
     assert_eq!(all.as_array().unwrap().len(), 2);
 }
 
+/// Flink's `list -a` prints three headings; here they are the order of one table.
+#[test]
+fn c150_running_jobs_come_first_then_those_that_wait_then_those_that_are_over() {
+    let id = |n: u32| format!("{n:032}");
+    let at = |n: u32, state: &str, start: i64| {
+        let mut job = overview(&id(n), state);
+        job["start-time"] = json!(start);
+        job
+    };
+    let jobs = [
+        at(1, "FINISHED", 9),
+        at(2, "CREATED", 1),
+        at(3, "RUNNING", 8),
+        at(4, "RESTARTING", 7),
+        at(5, "FAILED", 2),
+    ];
+    let job_master = ScriptedJobMaster::start(&[("GET /v1/jobs/overview", 200, json!({ "jobs": jobs }))]);
+    let ran = job_master.tidegate(&["list", "-a"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let listed: Vec<&str> =
+        ran.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(listed, [4, 3, 2, 5, 1].map(id));
+    assert_eq!(job_master.tidegate(&["list"]).stdout.lines().count(), 4);
+}
+
 #[test]
 fn an_empty_cluster_is_said_to_be_empty() {
     let job_master = ScriptedJobMaster::start(&[
