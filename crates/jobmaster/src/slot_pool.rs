@@ -170,6 +170,11 @@ impl SlotPool {
         std::mem::take(&mut self.slots).into_values().collect()
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &PooledSlot> {
+        self.slots.values()
+    }
+
     /// The slots on one task executor, as its heartbeats carry them.
     pub fn on<'a>(&'a self, task_executor: &'a ResourceId) -> impl Iterator<Item = &'a PooledSlot> {
         self.slots.values().filter(move |slot| slot.task_executor == *task_executor)

@@ -130,13 +130,7 @@ impl Simulation {
         job: JobId,
         patience: Duration,
     ) -> anyhow::Result<JobResult> {
-        let mut watch = Watch::default();
-        let mut passed = Duration::ZERO;
-        for step in script.steps() {
-            self.watch_until(step.at, &mut passed, job, &mut watch).await?;
-            tracing::info!(at = ?passed, "{}", step.deed);
-            self.act(step.deed).await.with_context(|| format!("at {:?}: {}", step.at, step.deed))?;
-        }
+        let (mut passed, mut watch) = self.befall(script, job).await?;
         let end = passed + patience;
         while passed < end {
             self.watch_until(passed + LOOK, &mut passed, job, &mut watch).await?;
@@ -150,6 +144,21 @@ impl Simulation {
         anyhow::bail!(
             "the job has not ended {patience:?} after the last deed: {last:?}\n{view:#?}\n{cluster:#?}"
         )
+    }
+
+    /// Plays a script while a job runs, and looks at the job in between. Yields the time that has passed, and who has watched.
+    ///
+    /// # Errors
+    /// An invariant does not hold, or a node does not start.
+    pub async fn befall(&mut self, script: &Script, job: JobId) -> anyhow::Result<(Duration, Watch)> {
+        let mut watch = Watch::default();
+        let mut passed = Duration::ZERO;
+        for step in script.steps() {
+            self.watch_until(step.at, &mut passed, job, &mut watch).await?;
+            tracing::info!(at = ?passed, "{}", step.deed);
+            self.act(step.deed).await.with_context(|| format!("at {:?}: {}", step.at, step.deed))?;
+        }
+        Ok((passed, watch))
     }
 
     async fn watch_until(

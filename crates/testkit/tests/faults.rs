@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use connectors::call::{Answer, CallFailure, RustCalls};
-use jobmaster::JobResult;
-use testkit::simulation::invariants::all_slots_free;
-use testkit::simulation::{Ledger, Menu, Script, Shape, simulate};
+use jobmaster::status::ExecutionState;
+use jobmaster::{JobResult, JobView};
+use testkit::simulation::invariants::{all_slots_free, slots_agree};
+use testkit::simulation::{Ledger, Menu, Script, Shape, Simulation, simulate};
 
 const RECORDS: u64 = 600;
 const KEYS: u64 = 7;
@@ -105,10 +106,10 @@ fn check_output(folder: &Path, result: &JobResult) -> anyhow::Result<()> {
 
 /// Runs the job while the script is played; the network's log as text.
 fn run(seed: u64, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
-    run_with(Shape::of_seed(seed), script)
+    run_with(Shape::of_seed(seed), JOB, script)
 }
 
-fn run_with(shape: Shape, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
+fn run_with(shape: Shape, job: &str, script: &Script) -> anyhow::Result<(JobResult, Vec<String>)> {
     let folder = tempfile::tempdir()?;
     input(folder.path());
     let ledger = Ledger::default();
@@ -120,7 +121,7 @@ fn run_with(shape: Shape, script: &Script) -> anyhow::Result<(JobResult, Vec<Str
         ..shape
     };
     let (result, log) = simulate(shape, async |simulation| {
-        let job = simulation.submit(JOB, folder.path()).await?;
+        let job = simulation.submit(job, folder.path()).await?;
         let result = simulation.play(script, job, PATIENCE).await?;
         // Two heartbeats, and whoever was cut off has had time to come back.
         simulation.pass(Duration::from_secs(20)).await;
@@ -201,6 +202,68 @@ fn one_seed_again() {
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).init();
     run_seeds(std::iter::once(seed));
+}
+
+/// Slow enough that it still runs when everything is whole again.
+fn views_agree_after(seed: u64) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    input(folder.path());
+    let shape = Shape {
+        task_executors: TASK_EXECUTORS,
+        slots: 1,
+        calls: calls(&Ledger::default()),
+        state: Some(folder.path().join("state")),
+        ..Shape::of_seed(seed)
+    };
+    simulate(shape, async |simulation| {
+        let job = simulation.submit(&JOB.replace("max_rate: 60", "max_rate: 5"), folder.path()).await?;
+        simulation.befall(&drawn(seed), job).await?;
+        let view = async |simulation: &Simulation| simulation.cluster.dispatcher().and_then(|d| d.view(job));
+        let running = |view: &JobView| {
+            view.vertices.iter().flat_map(|v| &v.subtasks).all(|s| s.state == ExecutionState::Running)
+        };
+        // Those who were cut off notice, come back, and the job is deployed again.
+        let mut waited = 0;
+        while !view(simulation).await.is_some_and(|view| running(&view)) {
+            simulation.pass(Duration::from_millis(100)).await;
+            waited += 1;
+            ensure!(waited < 1_200, "the job does not run again: {:?}", view(simulation).await);
+        }
+        // The timeout of whoever has been away without a trace, and then two heartbeats.
+        simulation.pass(Duration::from_secs(5 + 2)).await;
+        let view = view(simulation).await.context("the job is not known")?;
+        ensure!(running(&view), "it did not run on: {view:#?}");
+        slots_agree(&simulation.describe_cluster().await?, &view)
+    })?;
+    Ok(())
+}
+
+#[test]
+fn c172_the_views_of_slots_agree_two_heartbeats_after_all_is_calm() {
+    for seed in 0..20 {
+        if let Err(error) = views_agree_after(seed) {
+            panic!("seed {seed}: {error:#}\n{}", drawn(seed));
+        }
+    }
+}
+
+/// Nobody is heard for 20 of the 50 s that are allowed: tasks stand where they are, for what they wait for comes in the end.
+#[test]
+fn c099_a_cluster_cut_off_from_its_masters_for_less_than_the_timeout_loses_nothing() {
+    let mut script = String::new();
+    for (at, deed) in [("2s", "cut"), ("22s", "heal")] {
+        for master in ["jobmaster", "resourcemanager"] {
+            for number in 1..=TASK_EXECUTORS {
+                writeln!(script, "{at} {deed} taskexecutor-{number} {master}").unwrap();
+            }
+        }
+    }
+    let settings = ["heartbeat.interval=10s", "heartbeat.timeout=50s"].map(str::to_owned).to_vec();
+    // A checkpoint may take ten minutes by default, and the one that meets the cut does take its twenty seconds.
+    let job = JOB.replace("timeout: 10s, dir", "dir");
+    let shape = Shape { settings, ..Shape::of_seed(99) };
+    let (result, _) = run_with(shape, &job, &script.parse().unwrap()).unwrap();
+    assert_eq!(result.restarts, 0, "{result:?}");
 }
 
 #[test]

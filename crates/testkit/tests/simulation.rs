@@ -101,6 +101,39 @@ fn a_job_master_that_loses_a_task_executor_for_good_runs_the_job_again_when_the_
     assert_eq!(result.restarts, 1, "{result:?}");
 }
 
+/// The job master hears the task executor all the time; the resource manager does not, and what it finds holds (FLINK-34526).
+#[test]
+fn c069_who_is_lost_to_the_resource_manager_is_dropped_by_job_masters_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let mut after = None;
+    let (result, _) = simulate(shape(3), async |simulation| {
+        // Ten seconds, or it would be over before the timeout.
+        let job = simulation.submit(&JOB.replace("max_rate: 100", "max_rate: 40"), folder.path()).await?;
+        simulation.pass(Duration::from_secs(1)).await;
+        simulation.network.cut("resourcemanager", "taskexecutor-1");
+        let began = simulation.cluster.clock().now();
+        let restarted = async {
+            while simulation.cluster.result(job).is_some_and(|result| result.restarts == 0) {
+                simulation.pass(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(9), restarted).await?;
+        after = Some(simulation.cluster.clock().now().since(began));
+        let failures = simulation.cluster.dispatcher().and_then(|d| d.view(job)).unwrap().failures.clone();
+        assert!(failures[0].text.contains("taskexecutor-1"), "{failures:?}");
+        simulation.network.heal("resourcemanager", "taskexecutor-1");
+        let view = simulation.cluster.wait(job, Duration::from_millis(100), |_| {}).await?;
+        Ok(view.result(simulation.cluster.clock().wall()))
+    })
+    .unwrap();
+    let after = after.unwrap();
+    // Its timeout, and no second one; the word of it takes milliseconds.
+    assert!(after <= Duration::from_millis(6_200), "{after:?} after the cut");
+    assert_complete(&result, &std::fs::read_to_string(folder.path().join("out.jsonl")).unwrap());
+    assert_eq!(result.restarts, 1, "{result:?}");
+}
+
 #[test]
 fn equal_seeds_give_equal_logs_and_another_seed_another_one() {
     let once = run(7, "jobmaster", "taskexecutor-1", Duration::from_secs(12));

@@ -1,9 +1,10 @@
 //! What is shown of a job: a snapshot that the loop publishes and that REST, the command line and the result read.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use job::options::CheckpointOptions;
-use runtime_core::{AttemptId, EpochMillis, JobId};
+use runtime_core::{AllocationId, AttemptId, EpochMillis, JobId, ResourceId};
 use serde::Serialize;
 use wire::v1;
 
@@ -38,6 +39,8 @@ pub struct JobView {
     pub failures: Vec<FailureView>,
     /// Its chains.
     pub vertices: Vec<VertexView>,
+    /// The slots it holds, and whose they are.
+    pub slots: BTreeMap<AllocationId, ResourceId>,
     /// Its checkpoints, if it takes any.
     pub checkpoints: Option<CheckpointStats>,
     /// When and where they are made.
@@ -162,6 +165,11 @@ impl JobView {
             failure: scheduler.failure().map(str::to_owned),
             failures,
             vertices: vertices.collect(),
+            slots: scheduler
+                .pool()
+                .iter()
+                .map(|slot| (slot.allocation, slot.task_executor.clone()))
+                .collect(),
             checkpoints: scheduler.checkpoint_stats().cloned(),
             checkpoint_options: submission.graph.checkpoints.clone(),
             max_parallelism: submission.graph.max_parallelism,

@@ -96,6 +96,25 @@ async fn c019_another_life_under_the_same_id_fails_the_tasks_of_the_old_and_is_w
     master.stop().await;
 }
 
+/// Nobody serves at the resource manager's address here (FLINK-18372).
+#[tokio::test]
+async fn c048_slots_are_taken_and_used_while_no_resource_manager_is_there() {
+    let world = World::new();
+    let (fake, _serving) = FakeTaskExecutor::serve(&world.network, 1).await;
+    let master = world.start().await;
+    with_a_task(&world, &master).await;
+    let (status, overview) = super::ask(&master, "GET", "/taskmanagers").await;
+    assert_eq!(status, 503, "no resource manager has told of its task executors: {overview}");
+    for _ in 0..5_000 {
+        if !fake.submitted.lock().unwrap().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(fake.submitted.lock().unwrap().len(), 1);
+    master.stop().await;
+}
+
 #[tokio::test]
 async fn a_task_executor_that_asks_for_a_job_that_nobody_leads_is_rejected() {
     let world = World::new();

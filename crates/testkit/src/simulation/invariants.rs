@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 use jobmaster::{JobResult, JobView};
-use runtime_core::{AttemptId, Epoch};
+use runtime_core::{AllocationId, AttemptId, Epoch, ResourceId};
+use wire::convert::WireId as _;
 use wire::v1;
 
 /// Watches one job.
@@ -68,6 +69,33 @@ impl Watch {
         }
         Ok(())
     }
+}
+
+/// Checks that job master and resource manager see the same slots with the job, and that its tasks stand in them.
+///
+/// What the resource manager sees is what the task executors have reported in their last heartbeat.
+///
+/// # Errors
+/// The views differ.
+pub fn slots_agree(cluster: &v1::ClusterDescription, job: &JobView) -> anyhow::Result<()> {
+    let mut seen = BTreeMap::new();
+    for te in &cluster.task_executors {
+        for slot in te.slot_status.iter().filter(|slot| slot.job_id == job.id.to_wire()) {
+            let allocation = AllocationId::from_wire(&slot.allocation_id, "allocation_id")?;
+            seen.insert(allocation, te.resource_id.parse::<ResourceId>()?);
+        }
+    }
+    ensure!(seen == job.slots, "the job master holds {:?}, the task executors report {seen:?}", job.slots);
+    for subtask in job.vertices.iter().flat_map(|vertex| &vertex.subtasks) {
+        let place = subtask.task_executor.as_deref();
+        ensure!(
+            subtask.state.is_terminal() || seen.values().any(|te| Some(te.as_str()) == place),
+            "the attempt {} is {:?} at {place:?}, where the job holds no slot: {seen:?}",
+            subtask.attempt,
+            subtask.state
+        );
+    }
+    Ok(())
 }
 
 /// Checks that a cluster without jobs has all its slots free.

@@ -1,5 +1,6 @@
 //! Jobs with checkpoints, and what is done to them: each record's result is there once, in the order of its key.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use serde_json::Value;
 use testkit::flights;
 use testkit::join;
 use testkit::patience::Patience;
-use testkit::processes::{Role, RunningCommand, Signal};
+use testkit::processes::{ProcessCluster, Role, RunningCommand, Signal};
 
-use crate::world::{FlightsJob, LONG, SHORT, World, expected, tailnum};
+use crate::world::{FlightsJob, LONG, SHORT, World, expected, subtasks, tailnum};
 
 const FIRST: Role = Role::TaskExecutor(0);
 const SECOND: Role = Role::TaskExecutor(1);
@@ -47,6 +48,39 @@ fn a_killed_task_executor_costs_one_restart_and_no_record() {
     assert_eq!(result["restarts"], 1, "{result} {failures}");
     let calls = result["calls"].as_u64().unwrap();
     assert!(calls < 2 * SHORT as u64, "the job began again from its start: {result}");
+}
+
+#[test]
+fn c068_a_job_on_two_task_executors_goes_on_with_the_spare_one_from_its_last_checkpoint() {
+    // Heartbeats as they are by default. The spare one comes when the job has its slots, or it would be given one.
+    let mut world = World::new(ProcessCluster::builder().task_executors(3).slots(2));
+    let spare = Role::TaskExecutor(2);
+    world.cluster.stop(spare).unwrap();
+    let (running, id) = begun(&world, &FlightsJob { parallelism: 4, ..FlightsJob::checkpointed(&world) });
+    world.cluster.start(spare).unwrap();
+    let places = |detail: &Value| -> BTreeSet<String> {
+        let all = subtasks(detail).into_iter();
+        all.map(|subtask| subtask["taskmanager-id"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let used = places(&world.await_job(&id, |detail| detail["state"] == "RUNNING"));
+    assert_eq!(used.len(), 2, "{used:?}");
+    let lost = used.first().unwrap();
+    let role = (0..3).find(|n| *lost == format!("te-{n}")).map(Role::TaskExecutor).unwrap();
+    let checkpoints = |world: &World| world.cluster.get(&format!("/jobs/{id}/checkpoints")).unwrap();
+    let before = checkpoints(&world)["latest"]["completed"]["id"].as_u64().unwrap();
+    let begun = Patience::endless();
+    world.cluster.kill(role).unwrap();
+    world.await_job(&id, |detail| {
+        let on_survivors = !places(detail).contains(lost);
+        let running = |subtask: &&Value| matches!(subtask["status"].as_str(), Some("RUNNING" | "FINISHED"));
+        detail["state"] == "RUNNING" && on_survivors && subtasks(detail).iter().all(running)
+    });
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    let restored = checkpoints(&world)["latest"]["restored"]["id"].as_u64().unwrap();
+    assert!(restored >= before, "checkpoint {restored} was restored, {before} was complete");
+    let result = assert_right(&world, running);
+    assert_eq!(result["restarts"], 1, "{result}");
 }
 
 #[test]
