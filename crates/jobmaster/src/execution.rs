@@ -3,7 +3,7 @@
 //! Flink: `ExecutionGraph`, reduced to what one term of a job master needs. A pure table; `scheduler` decides.
 
 use job::graph::{JobGraph, Vertex};
-use runtime_core::{AllocationId, AttemptId, Epoch, EpochMillis, JobId, ResourceId, VertexId};
+use runtime_core::{AllocationId, AttemptId, Epoch, EpochMillis, JobId, ResourceId, Tick, VertexId};
 use wire::v1;
 
 use crate::status::ExecutionState;
@@ -39,8 +39,8 @@ pub struct Execution {
     pub started_at: Option<EpochMillis>,
     /// When it ended.
     pub ended_at: Option<EpochMillis>,
-    /// Whether the task executor has confirmed that it has the task.
-    pub acknowledged: bool,
+    /// Since when it is known that the task executor has the task.
+    pub acknowledged: Option<Tick>,
 }
 
 /// All subtasks of a job, by vertex and subtask.
@@ -66,7 +66,7 @@ impl Executions {
                     last: None,
                     started_at: None,
                     ended_at: None,
-                    acknowledged: false,
+                    acknowledged: None,
                 })
                 .collect()
         };
@@ -138,6 +138,6 @@ impl Execution {
         self.last = None;
         self.started_at = None;
         self.ended_at = None;
-        self.acknowledged = false;
+        self.acknowledged = None;
     }
 }

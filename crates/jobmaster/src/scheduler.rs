@@ -245,7 +245,7 @@ impl Scheduler {
         match result {
             Ok(()) => {
                 if let Some(execution) = self.executions.current_mut(attempt) {
-                    execution.acknowledged = true;
+                    execution.acknowledged.get_or_insert(now.tick);
                 }
             }
             Err(failure) => {
@@ -267,7 +267,7 @@ impl Scheduler {
             }
             return;
         };
-        execution.acknowledged = true;
+        execution.acknowledged.get_or_insert(now.tick);
         if execution.state.is_terminal() {
             return;
         }
@@ -312,9 +312,10 @@ impl Scheduler {
         !matches!(self.phase, Phase::Saved(_) | Phase::Stopping(JobStatus::Finished))
     }
 
-    /// The tasks that a task executor says it has, against those that it should have. Those on their way are left
-    /// alone (FLINK-18533); one that is gone has failed, one that nobody waits for is stopped (FLINK-17075).
-    pub fn reconcile(&mut self, task_executor: &ResourceId, deployed: &[AttemptId], now: Now) {
+    /// The tasks that a task executor says it has, against those that it should have. One that is gone has failed, one
+    /// that nobody waits for is stopped (FLINK-17075). One that it was not known to have when it was `asked` may have
+    /// come since, however late the answer is (FLINK-18533).
+    pub fn reconcile(&mut self, task_executor: &ResourceId, deployed: &[AttemptId], asked: Tick, now: Now) {
         for attempt in deployed {
             if self.executions.current_mut(attempt).is_none_or(|e| e.state.is_terminal()) {
                 let task_executor = task_executor.clone();
@@ -324,7 +325,8 @@ impl Scheduler {
         let gone: Vec<AttemptId> = self
             .executions
             .iter()
-            .filter(|e| e.acknowledged && !e.state.is_terminal() && !deployed.contains(&e.id))
+            .filter(|e| e.acknowledged.is_some_and(|known| known < asked))
+            .filter(|e| !e.state.is_terminal() && !deployed.contains(&e.id))
             .filter(|e| e.location.as_ref().is_some_and(|l| l.task_executor == *task_executor))
             .map(|e| e.id)
             .collect();

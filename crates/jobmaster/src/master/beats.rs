@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_events::{Handle, When};
 use heartbeat::{Effect, RpcOutcome};
-use runtime_core::{AttemptId, Incarnation, ResourceId};
+use runtime_core::{AttemptId, Clock as _, Incarnation, ResourceId, Tick};
 use wire::convert::{WireId as _, resource_id};
 use wire::fencing::Fence;
 use wire::liveness::BeatEnd;
@@ -70,6 +70,7 @@ impl JobMasterProcessor {
             job_id: self.job_bytes(),
             resource_id: self.resource_id.to_string(),
             allocated: offers.collect(),
+            asked_at: self.shared.clock.now().as_nanos(),
         };
         let (id, events, clock) = (id.clone(), events.clone(), self.shared.clock.clone());
         let deadline = self.shared.heartbeats.rpc_deadline(RPC_TIMEOUT);
@@ -126,7 +127,7 @@ impl JobMasterProcessor {
         self.connection(&id, incarnation)?;
         self.beats.receive_heartbeat(&id, &incarnation, now.tick, now.wall);
         let deployed: Result<Vec<_>, _> = request.deployed.iter().map(AttemptId::try_from).collect();
-        self.scheduler.reconcile(&id, &deployed?, now);
+        self.scheduler.reconcile(&id, &deployed?, Tick::from_nanos(request.asked_at), now);
         Ok(self.ack())
     }
 }

@@ -235,7 +235,7 @@ fn c064_a_task_that_the_task_executor_no_longer_runs_has_failed() {
     let (mut driver, attempts) = Driver::running(FIXED);
     let kept: Vec<AttemptId> = attempts[1..].to_vec();
     for name in ["te-1", "te-2"] {
-        driver.scheduler.reconcile(&te(name), &kept, now(20));
+        driver.scheduler.reconcile(&te(name), &kept, now(19).tick, now(20));
     }
     assert_eq!(driver.scheduler.status(), JobStatus::Restarting);
     assert!(driver.scheduler.failures().next().unwrap().text.contains("no longer runs it"));
@@ -247,7 +247,7 @@ fn c065_a_task_that_nobody_waits_for_is_cancelled() {
     let stranger = AttemptId { attempt: 9, ..attempts[0] };
     let mut reported = attempts.clone();
     reported.push(stranger);
-    driver.scheduler.reconcile(&te("te-1"), &reported, now(20));
+    driver.scheduler.reconcile(&te("te-1"), &reported, now(19).tick, now(20));
     let expected = Effect::CancelTask { task_executor: te("te-1"), attempt: stranger };
     assert_eq!(driver.effects(), vec![expected]);
 }
@@ -260,10 +260,29 @@ fn c066_a_task_on_its_way_is_neither_cancelled_nor_failed() {
     driver.effects();
     driver.offer_both(2);
     let attempts = driver.submits();
-    driver.scheduler.reconcile(&te("te-1"), &[], now(3));
-    driver.scheduler.reconcile(&te("te-2"), &attempts, now(3));
+    driver.scheduler.reconcile(&te("te-1"), &[], now(2).tick, now(3));
+    driver.scheduler.reconcile(&te("te-2"), &attempts, now(2).tick, now(3));
     assert!(driver.effects().is_empty());
     assert_eq!(driver.scheduler.status(), JobStatus::Running);
+}
+
+#[test]
+fn c066_an_answer_made_before_a_task_came_says_nothing_of_it_however_late_it_is() {
+    let mut driver = Driver::new("");
+    driver.effects();
+    driver.scheduler.prepared(Ok(Vec::new()), now(1));
+    driver.effects();
+    driver.offer_both(2);
+    for attempt in driver.submits() {
+        driver.scheduler.submitted(&attempt, Ok(()), now(5));
+    }
+    for (asked, at) in [(4, 6), (5, 7)] {
+        driver.scheduler.reconcile(&te("te-1"), &[], now(asked).tick, now(at));
+        assert!(driver.effects().is_empty(), "asked at {asked}");
+    }
+    assert_eq!(driver.scheduler.status(), JobStatus::Running);
+    driver.scheduler.reconcile(&te("te-1"), &[], now(8).tick, now(9));
+    assert!(driver.scheduler.failures().next().unwrap().text.contains("no longer runs it"));
 }
 
 #[test]

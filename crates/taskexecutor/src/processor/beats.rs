@@ -88,6 +88,7 @@ impl TaskExecutorProcessor {
             job_id: job_id.to_wire(),
             resource_id: self.shared.resource_id.to_string(),
             deployed: job.tasks.keys().map(Into::into).collect(),
+            asked_at: request.asked_at,
         };
         let gateway = Arc::clone(&job.gateway);
         let call = async move { gateway.heartbeat_from_task_executor(answer).await };

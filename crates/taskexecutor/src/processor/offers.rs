@@ -86,7 +86,8 @@ impl TaskExecutorProcessor {
         for allocation in &accepted {
             // A slot that went back meanwhile is no longer there; the next heartbeat tells the job master.
             if self.slots.activate(job_id, *allocation).is_ok() {
-                self.activated.entry(*allocation).or_insert(now);
+                // Also where it was offered before: to a job master in another life, which has begun to hold it now.
+                self.activated.insert(*allocation, now);
             }
         }
         let rejected: Vec<AllocationId> =

@@ -404,6 +404,7 @@ impl Cluster {
             job_id: JOB.to_wire(),
             resource_id: "jm".into(),
             allocated: held.iter().map(offer).collect(),
+            asked_at: 0,
         };
         let answer = self.gateway().heartbeat_from_job_master(request).await;
         settle().await;

@@ -106,6 +106,28 @@ async fn a_job_master_that_says_disconnect_is_told_that_the_tasks_have_failed() 
     assert_eq!(cluster.slot_states().await, ["ACTIVE", "FREE"], "offered again and taken again");
 }
 
+/// As of one that was started again, and asked before it was offered what the one before it held.
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_is_offered_again_survives_a_heartbeat_that_was_sent_before() {
+    use v1::job_master_to_task_executor::Message;
+    let cluster = Cluster::with_active_slot().await;
+    secs(5).await;
+    let bye = Message::Disconnect(v1::Disconnect { cause: "you were silent".into() });
+    cluster.jm.script.say(v1::JobMasterToTaskExecutor { number: 1, message: Some(bye) });
+    for _ in 0..100 {
+        settle().await;
+        if cluster.jm.script.count("offer") == 2 {
+            break;
+        }
+    }
+    settle().await;
+    cluster.job_master_beats(&[]).await.unwrap();
+    assert_eq!(cluster.slot_states().await, ["ACTIVE", "FREE"]);
+    secs(2).await;
+    cluster.job_master_beats(&[]).await.unwrap();
+    assert_eq!(cluster.slot_states().await, ["FREE", "FREE"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn only_a_newer_term_moves_a_link() {
     let cluster = Cluster::with_active_slot().await;

@@ -931,6 +931,9 @@ pub struct HeartbeatToJobMasterRequest {
     pub resource_id: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "4")]
     pub deployed: ::prost::alloc::vec::Vec<AttemptId>,
+    /// As in the request that this answers: what the job master has learned since is no part of it.
+    #[prost(uint64, tag = "5")]
+    pub asked_at: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeartbeatFromResourceManagerRequest {
@@ -3106,6 +3109,9 @@ pub struct HeartbeatFromJobMasterToTaskExecutorRequest {
     pub resource_id: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "4")]
     pub allocated: ::prost::alloc::vec::Vec<SlotOffer>,
+    /// The job master's clock as it asks: nanoseconds, 0 where it does not say. The answer repeats it.
+    #[prost(uint64, tag = "5")]
+    pub asked_at: u64,
 }
 /// Generated client implementations.
 pub mod task_executor_client {
