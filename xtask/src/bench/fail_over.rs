@@ -179,6 +179,9 @@ impl Scene {
             "the job does not run: {detail}"
         );
         let restarts = detail.pointer("/result/restarts").and_then(Value::as_u64).context("no restarts")?;
+        if restarts > 1 {
+            eprintln!("  more than one restart: {}", why(&cluster.get(&format!("/jobs/{id}/exceptions"))?));
+        }
         cluster.stop_all()?;
         Ok((took, restarts))
     }
@@ -200,6 +203,14 @@ impl Scene {
             sink = Value::from(folder.join(sink).to_string_lossy() + if self.exchange { "" } else { "/" }),
         )
     }
+}
+
+/// The failures that the job remembers.
+fn why(exceptions: &Value) -> String {
+    let entries = exceptions.pointer("/exceptionHistory/entries").and_then(Value::as_array);
+    let texts =
+        entries.into_iter().flatten().map(|entry| entry.get("stacktrace").unwrap_or(entry).to_string());
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 /// A task executor that runs a task of the job, the last one.
