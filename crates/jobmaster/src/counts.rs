@@ -86,7 +86,6 @@ pub fn add_records(figures: &mut Figures, more: &Figures) {
     figures.dropped += more.dropped;
     figures.dead_letters += more.dead_letters;
     figures.empty += more.empty;
-    figures.empty += more.empty;
     figures.bytes_in += more.bytes_in;
     figures.bytes_out += more.bytes_out;
 }
@@ -97,4 +96,27 @@ pub fn records_of(figures: &Figures) -> Figures {
     let mut records = Figures::default();
     add_records(&mut records, figures);
     records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each is added once: the base of a restart is such a sum, and twice of anything grows beyond all bounds.
+    #[test]
+    fn the_records_of_figures_are_what_they_count() {
+        let records = Figures {
+            records_in: 1,
+            records_out: 2,
+            filtered: 3,
+            dropped: 4,
+            dead_letters: 5,
+            empty: 6,
+            bytes_in: 7,
+            bytes_out: 8,
+            ..Figures::default()
+        };
+        let figures = Figures { calls: 9, retries: 10, timeouts: 11, ..records.clone() };
+        assert_eq!(records_of(&figures), records);
+    }
 }
