@@ -11,7 +11,7 @@ use super::flights::{Flights, records_flow};
 use super::{refused, times};
 
 /// Records a second: the 20,000 flights take about as long as the walk.
-const RATE: u32 = 120;
+const RATE: u32 = 160;
 
 /// What people are promised, in seconds from the start of a container.
 const READY_WITHIN: f64 = 3.0;
