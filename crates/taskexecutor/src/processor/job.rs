@@ -77,6 +77,7 @@ impl Job {
         gateway: Arc<dyn JobMasterGateway>,
         life: Life,
         keeper: KeeperHandle,
+        now: Tick,
     ) -> Self {
         Self {
             leader,
@@ -88,7 +89,7 @@ impl Job {
             offers: 0,
             tasks: BTreeMap::new(),
             outbound: None,
-            outbox: Outbox::default(),
+            outbox: Outbox::starting(now),
             hears: None,
         }
     }
@@ -99,10 +100,11 @@ impl Job {
         &mut self,
         registered: &Registered,
         outbound: UnboundedSender<v1::TaskExecutorToJobMaster>,
+        now: Tick,
     ) {
         if self.hears != Some(registered.incarnation) {
             self.hears = Some(registered.incarnation);
-            self.outbox = Outbox::default();
+            self.outbox = Outbox::starting(now);
             self.tasks.retain(|_, task| task.ended.is_none());
         }
         self.established = Some(Established { epoch: registered.epoch, incarnation: registered.incarnation });

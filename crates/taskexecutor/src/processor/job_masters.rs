@@ -66,7 +66,7 @@ impl TaskExecutorProcessor {
             Some(job) => {
                 (job.leader, job.gateway, job.life, job.keeper) = (leader, gateway, life, Some(keeper));
             }
-            None => drop(self.jobs.insert(job_id, Job::new(leader, gateway, life, keeper))),
+            None => drop(self.jobs.insert(job_id, Job::new(leader, gateway, life, keeper, self.now()))),
         }
     }
 
@@ -95,7 +95,7 @@ impl TaskExecutorProcessor {
         // The registration was sent a little earlier; what a lease leaves of the timeout is far more.
         let fence = self.shared.heartbeats.self_fence(now);
         let Some(job) = self.linked(job_id, life) else { return };
-        job.connected(registered, outbound);
+        job.connected(registered, outbound, now);
         job.fence = fence;
         tracing::info!(job = %job_id, address = %job.leader.address, "registered at the job master");
         self.job_master_beats.monitor_target(job_id, registered.incarnation, now);

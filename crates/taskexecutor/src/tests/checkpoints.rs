@@ -72,7 +72,8 @@ async fn a_task_acknowledges_once_however_often_and_late_it_is_told() {
         cluster.gateway().trigger_checkpoint(trigger(&[0], checkpoint)).await.unwrap();
     }
     settle().await;
-    assert_eq!(answers(&cluster), [(3, 0, 3, true)]);
+    let answered = answers(&cluster);
+    assert!(matches!(answered[..], [(_, 0, 3, true)]), "{answered:?}");
     use v1::job_master_to_task_executor::Message;
     for message in [
         Message::CheckpointAborted(v1::CheckpointAborted { checkpoint: 4, latest_completed: 3 }),
@@ -88,7 +89,8 @@ async fn a_task_acknowledges_once_however_often_and_late_it_is_told() {
     assert_eq!(answers(&cluster).len(), 1);
     cluster.gateway().trigger_checkpoint(trigger(&[0], 5)).await.unwrap();
     settle().await;
-    assert_eq!(answers(&cluster)[1..], [(4, 0, 5, true)]);
+    let answered = answers(&cluster);
+    assert!(matches!(answered[1..], [(_, 0, 5, true)]), "{answered:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -422,13 +422,15 @@ impl Cluster {
         heard.into_iter().filter_map(slot).collect()
     }
 
-    /// What the job master was told of tasks: numbers, attempts and states.
+    /// What the job master was told of tasks: numbers from the first on, attempts and states.
     pub(super) fn states(&self) -> Vec<(u64, u32, &'static str)> {
-        self.updates()
+        let updates = self.updates();
+        let before = updates.first().map_or(0, |(number, _)| number - 1);
+        updates
             .into_iter()
             .map(|(number, update)| {
                 let state = update.state().as_str_name().trim_start_matches("TASK_STATE_");
-                (number, update.attempt.as_ref().unwrap().attempt, state)
+                (number - before, update.attempt.as_ref().unwrap().attempt, state)
             })
             .collect()
     }
