@@ -7,7 +7,8 @@
 use runtime_core::VertexId;
 
 use crate::options::{
-    CheckpointOptions, EnrichOptions, FilterOptions, RestartStrategy, SinkOptions, SourceOptions,
+    CheckpointOptions, EnrichOptions, FileSinkOptions, FileSourceOptions, FilterOptions, RestartStrategy,
+    SinkOptions, SourceOptions,
 };
 
 /// A planned job.
@@ -35,6 +36,20 @@ impl JobGraph {
     pub fn slots(&self) -> u32 {
         self.vertices.iter().map(|v| v.parallelism).max().unwrap_or(0)
     }
+
+    /// Where the records come from.
+    #[must_use]
+    pub fn source(&self) -> Option<&FileSourceOptions> {
+        match self.vertices.first()?.operators.first()? {
+            OperatorSpec::Source(SourceOptions::File(source)) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Where they go, and where dead letters go.
+    pub fn sinks(&self) -> impl Iterator<Item = &FileSinkOptions> {
+        self.vertices.iter().filter_map(Vertex::sink)
+    }
 }
 
 /// A chain of operators, run by `parallelism` subtasks.
@@ -48,6 +63,25 @@ pub struct Vertex {
     pub parallelism: u32,
     /// Never empty. A source comes first, a sink last.
     pub operators: Vec<OperatorSpec>,
+}
+
+impl Vertex {
+    /// Its asynchronous steps, in the order of the stream.
+    pub fn steps(&self) -> impl Iterator<Item = &EnrichOptions> {
+        self.operators.iter().filter_map(|operator| match operator {
+            OperatorSpec::Enrich(enrich) => Some(enrich),
+            _ => None,
+        })
+    }
+
+    /// Its sink, if records end here.
+    #[must_use]
+    pub fn sink(&self) -> Option<&FileSinkOptions> {
+        match self.operators.last()? {
+            OperatorSpec::Sink(SinkOptions::File(sink)) => Some(sink),
+            _ => None,
+        }
+    }
 }
 
 /// One operator of a chain.

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use job::graph::{JobGraph, OperatorSpec};
-use job::options::SourceOptions;
+use job::graph::{JobGraph, Vertex};
 
 /// Why a job cannot begin with a savepoint, each reason with the way out. `held` names the steps of which the savepoint
 /// holds records.
@@ -20,23 +19,24 @@ pub fn misfits(old: &JobGraph, new: &JobGraph, held: &BTreeSet<String>) -> Vec<S
             new.max_parallelism, old.max_parallelism, old.max_parallelism
         ));
     }
-    if let (Some(before), Some(now)) = (source(old), source(new))
-        && before != now
+    if let (Some(before), Some(now)) = (old.source(), new.source())
+        && before.path != now.path
     {
         misfits.push(format!(
-            "source.file.path: `{now}` does not fit the savepoint, which has positions in `{before}`; name that, or start \
-             a new job without the savepoint"
+            "source.file.path: `{}` does not fit the savepoint, which has positions in `{}`; name that, or start \
+             a new job without the savepoint",
+            now.path, before.path
         ));
     }
     let (before, now) = (steps(old), steps(new));
-    for step in held.iter().filter(|step| !now.contains(step)) {
+    for step in held.iter().filter(|step| !now.contains(&step.as_str())) {
         misfits.push(format!(
             "steps: the savepoint holds records in flight in the step `{step}`, which the job file does not have; keep the \
              step under that name, or stop the job with `tidegate stop --drain`, which leaves nothing in flight"
         ));
     }
-    let kept: Vec<&String> = before.iter().filter(|step| now.contains(step)).collect();
-    let again: Vec<&String> = now.iter().filter(|step| before.contains(step)).collect();
+    let kept: Vec<&&str> = before.iter().filter(|step| now.contains(step)).collect();
+    let again: Vec<&&str> = now.iter().filter(|step| before.contains(step)).collect();
     if kept != again && !held.is_empty() {
         misfits.push(format!(
             "steps: they stand in another order than in the savepoint ({}), whose records in flight have been through \
@@ -47,20 +47,8 @@ pub fn misfits(old: &JobGraph, new: &JobGraph, held: &BTreeSet<String>) -> Vec<S
     misfits
 }
 
-fn source(graph: &JobGraph) -> Option<&str> {
-    match graph.vertices.first()?.operators.first()? {
-        OperatorSpec::Source(SourceOptions::File(source)) => Some(&source.path),
-        _ => None,
-    }
-}
-
-fn steps(graph: &JobGraph) -> Vec<String> {
-    let operators = graph.vertices.iter().flat_map(|vertex| &vertex.operators);
-    let enrich = operators.filter_map(|operator| match operator {
-        OperatorSpec::Enrich(enrich) => Some(enrich.name.clone()),
-        _ => None,
-    });
-    enrich.collect()
+fn steps(graph: &JobGraph) -> Vec<&str> {
+    graph.vertices.iter().flat_map(Vertex::steps).map(|step| step.name.as_str()).collect()
 }
 
 #[cfg(test)]

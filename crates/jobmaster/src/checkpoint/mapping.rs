@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use job::graph::{JobGraph, OperatorSpec, Vertex};
-use job::options::{FileSinkOptions, SinkOptions, SourceOptions};
+use job::options::{FileSinkOptions, SourceOptions};
 use runtime_core::VertexId;
 use wire::v1;
 
@@ -59,7 +59,9 @@ fn state(
     vertex: &Vertex,
     subtask: u32,
 ) -> v1::RestoredState {
-    let holds = |before: &&(&Vertex, &v1::VertexSnapshot)| steps(before.0).any(|name| has_step(vertex, name));
+    let holds = |before: &&(&Vertex, &v1::VertexSnapshot)| {
+        before.0.steps().any(|step| vertex.steps().any(|now| now.name == step.name))
+    };
     let all: Vec<(&Vertex, &v1::VertexSnapshot)> = old.vertices.iter().zip(&metadata.vertices).collect();
     let relevant: Vec<_> = all.iter().filter(holds).collect();
     let own = matches!(relevant.as_slice(), [before] if is_same(before.0, vertex));
@@ -71,7 +73,7 @@ fn state(
             Some(v1::RestoredSubtask { subtask: part.subtask, state: Some(state), committed_length: 0 })
         })
         .collect();
-    if let Some(sink) = sink(vertex)
+    if let Some(sink) = vertex.sink()
         && let Some(committed_length) = committed_length(metadata, old, sink)
     {
         subtasks.push(v1::RestoredSubtask { subtask, state: None, committed_length });
@@ -92,8 +94,7 @@ pub fn committed_length(
     old: &JobGraph,
     sink: &FileSinkOptions,
 ) -> Option<u64> {
-    let same =
-        |vertex: &Vertex| self::sink(vertex).is_some_and(|s| s.path == sink.path && s.parts == sink.parts);
+    let same = |vertex: &Vertex| vertex.sink().is_some_and(|s| s.path == sink.path && s.parts == sink.parts);
     let (_, of) = old.vertices.iter().zip(&metadata.vertices).find(|(vertex, _)| same(vertex))?;
     let lengths = of.subtasks.iter().filter_map(|s| Some(s.snapshot.as_ref()?.committed_length));
     Some(lengths.max().unwrap_or(0))
@@ -140,24 +141,6 @@ fn names(vertex: &Vertex) -> impl Iterator<Item = String> + '_ {
         OperatorSpec::Source(SourceOptions::File(_)) => "source".to_owned(),
         other => other.name(),
     })
-}
-
-fn steps(vertex: &Vertex) -> impl Iterator<Item = &str> {
-    vertex.operators.iter().filter_map(|operator| match operator {
-        OperatorSpec::Enrich(enrich) => Some(enrich.name.as_str()),
-        _ => None,
-    })
-}
-
-fn has_step(vertex: &Vertex, name: &str) -> bool {
-    steps(vertex).any(|step| step == name)
-}
-
-fn sink(vertex: &Vertex) -> Option<&FileSinkOptions> {
-    match vertex.operators.last() {
-        Some(OperatorSpec::Sink(SinkOptions::File(sink))) => Some(sink),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

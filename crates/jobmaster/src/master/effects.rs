@@ -8,8 +8,7 @@ use connectors::sink::Committer as _;
 use connectors::sink::file::FileCommitter;
 use connectors::source::file as file_source;
 use controller_events::{Handle, Tag, When};
-use job::graph::{JobGraph, OperatorSpec};
-use job::options::{FileSinkOptions, SinkOptions, SourceOptions};
+use job::graph::JobGraph;
 use runtime_core::{AttemptId, Clock, JobId, ResourceId};
 use wire::convert::WireId as _;
 use wire::{RpcErrorKind, v1};
@@ -216,13 +215,6 @@ impl JobMasterProcessor {
     }
 }
 
-pub(super) fn sinks(graph: &JobGraph) -> impl Iterator<Item = &FileSinkOptions> {
-    graph.vertices.iter().flat_map(|vertex| &vertex.operators).filter_map(|operator| match operator {
-        OperatorSpec::Sink(SinkOptions::File(file)) => Some(file),
-        _ => None,
-    })
-}
-
 /// Prepares, and remembers that it was done: `overwrite` acts once in all lives of the job.
 fn prepare_once(graph: &JobGraph, folder: &JobFolder) -> Result<Vec<v1::FileSplit>, String> {
     let splits = prepare(graph)?;
@@ -232,11 +224,10 @@ fn prepare_once(graph: &JobGraph, folder: &JobFolder) -> Result<Vec<v1::FileSpli
 
 /// Makes the outputs ready and lists the splits of the input.
 fn prepare(graph: &JobGraph) -> Result<Vec<v1::FileSplit>, String> {
-    for options in sinks(graph) {
+    for options in graph.sinks() {
         sink::file::prepare(options).map_err(|e| e.to_string())?;
     }
-    let Some(vertex) = graph.vertices.first() else { return Ok(Vec::new()) };
-    let Some(OperatorSpec::Source(SourceOptions::File(source))) = vertex.operators.first() else {
+    let (Some(vertex), Some(source)) = (graph.vertices.first(), graph.source()) else {
         return Ok(Vec::new());
     };
     let splits = file_source::enumerate(source, vertex.parallelism).map_err(|e| e.to_string())?;
@@ -245,7 +236,7 @@ fn prepare(graph: &JobGraph) -> Result<Vec<v1::FileSplit>, String> {
 
 /// Removes what these attempts have left, or all attempts of the job.
 fn sweep(graph: &JobGraph, job: JobId, attempts: Option<&[AttemptId]>) {
-    for options in sinks(graph) {
+    for options in graph.sinks() {
         let swept = match attempts {
             Some(attempts) => FileCommitter(options).sweep_attempts(attempts),
             None => FileCommitter(options).sweep(job),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use controller_events::{Handle, Reply};
 use futures::StreamExt;
-use runtime_core::{Epoch, Incarnation, JobId, ResourceId};
+use runtime_core::{Epoch, Incarnation, JobId, ResourceId, Tick};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use wire::convert::WireId as _;
@@ -41,7 +41,9 @@ pub(super) struct ResourceManagerLink {
 
 impl ResourceManagerLink {
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, keeper: None, registered: None, talk: Duplex::default(), needed: 0, version: 0 }
+        // Nothing is said before a registration begins a conversation.
+        let talk = Duplex::starting(Tick::ZERO);
+        Self { seed, keeper: None, registered: None, talk, needed: 0, version: 0 }
     }
 
     /// Says how many slots the job needs, now and on every new link.
@@ -115,7 +117,7 @@ impl JobMasterProcessor {
         let hello = v1::JobMasterToResourceManager { number: 0, message: Some(Message::Hello(hello)) };
         let link = &mut self.resource_manager;
         link.registered = Some(registered.clone());
-        link.talk = Duplex::default();
+        link.talk = Duplex::starting(now.tick);
         let outgoing = link.talk.connect(Some(hello));
         if link.version > 0 {
             link.say_requirements();

@@ -14,7 +14,6 @@ use job::options::FileSinkOptions;
 use runtime_core::JobId;
 use wire::v1;
 
-use super::effects::sinks;
 use crate::checkpoint::mapping::{self, committed_length};
 use crate::checkpoint::{CheckpointLog as _, CheckpointPointer, CompletedCheckpoint, Mapping, fits};
 use crate::job_store::{JobFolder, StoredSavepoint};
@@ -100,7 +99,7 @@ pub(super) fn begin(
     let old = plan_of(&metadata)?;
     let store = stores.open(&from.url).map_err(|e| e.to_string())?;
     for output in &metadata.outputs {
-        let continued = sinks(graph).any(|sink| is_of(output, sink));
+        let continued = graph.sinks().any(|sink| is_of(output, sink));
         if !continued && !Path::new(&output.final_path).exists() {
             tracing::warn!(
                 output = output.final_path,
@@ -110,7 +109,7 @@ pub(super) fn begin(
         }
         restore(&*store, output)?;
     }
-    for sink in sinks(graph) {
+    for sink in graph.sinks() {
         let prepared = match committed_length(&metadata, &old, sink) {
             Some(committed_length) => {
                 let checkpoint = metadata.checkpoint;
@@ -188,7 +187,7 @@ pub(crate) fn check(
     let old = plan_of(&metadata).map_err(one)?;
     let mut reasons = fits::misfits(&old, graph, &held);
     let mut continued = Vec::new();
-    for sink in sinks(graph) {
+    for sink in graph.sinks() {
         let Some(committed_length) = committed_length(&metadata, &old, sink) else { continue };
         let saved = metadata.outputs.iter().filter(|output| is_of(output, sink));
         let visible = saved.map(|output| output.offset.unwrap_or(0)).min().unwrap_or(committed_length);

@@ -64,7 +64,7 @@ impl JobMasterProcessor {
                 incarnation,
                 gateway: self.shared.transport.connect_task_executor(&address),
                 data_address: request.data_address.clone(),
-                talk: Duplex::default(),
+                talk: Duplex::starting(now.tick),
             };
             self.task_executors.insert(id.clone(), connection);
             self.beats.monitor_target(id, incarnation, now.tick);
@@ -109,12 +109,7 @@ impl JobMasterProcessor {
     }
 
     fn max_rate(&self) -> Option<f64> {
-        use job::graph::OperatorSpec;
-        use job::options::SourceOptions;
-        match self.submission.graph.vertices.first()?.operators.first()? {
-            OperatorSpec::Source(SourceOptions::File(file)) => file.max_rate,
-            _ => None,
-        }
+        self.submission.graph.source()?.max_rate
     }
 
     pub(super) fn task_executor_stream(

@@ -63,7 +63,7 @@ pub(crate) async fn overview(State(api): State<Api>) -> Result<Json<Value>, ApiE
         "taskmanagers": cluster.task_executors.len(),
         "taskmanagers-blocked": 0,
         "numPendingTaskManagers": cluster.pending_workers,
-        "workerTrouble": Some(&cluster.worker_trouble).filter(|trouble| !trouble.is_empty()),
+        "workerTrouble": worker_trouble(&cluster),
         "slots-total": sum(|t| t.slots),
         "slots-available": sum(|t| t.free_slots),
         "slots-free-and-blocked": 0,
@@ -74,6 +74,11 @@ pub(crate) async fn overview(State(api): State<Api>) -> Result<Json<Value>, ApiE
         "resourceManagerAgeMs": millis(age),
         "version": env!("CARGO_PKG_VERSION"),
     })))
+}
+
+/// Why jobs lack slots and get none; null where nothing is known.
+fn worker_trouble(cluster: &v1::ClusterDescription) -> Option<&str> {
+    Some(cluster.worker_trouble.as_str()).filter(|trouble| !trouble.is_empty())
 }
 
 pub(crate) async fn config() -> Json<Value> {
@@ -92,7 +97,7 @@ pub(crate) async fn task_managers(State(api): State<Api>) -> Result<Json<Value>,
     Ok(Json(json!({
         "taskmanagers": all,
         "numPendingTaskManagers": cluster.pending_workers,
-        "workerTrouble": Some(&cluster.worker_trouble).filter(|trouble| !trouble.is_empty()),
+        "workerTrouble": worker_trouble(&cluster),
         "resourceManagerAgeMs": millis(age),
     })))
 }

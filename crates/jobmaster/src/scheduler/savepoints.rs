@@ -30,8 +30,8 @@ impl Scheduler {
     pub(super) fn begin_with(&mut self, savepoint: CompletedCheckpoint, now: Now) {
         self.splits.adopt(&savepoint.finished_splits());
         if let Some(figures) = &savepoint.metadata.figures {
-            let (calls, retries, timeouts) = (figures.calls, figures.retries, figures.timeouts);
-            self.earlier = Counts { calls, retries, timeouts, ..Counts::default() };
+            self.earlier = Counts::default();
+            self.earlier.keep_attempts(figures);
         }
         for execution in self.executions.iter_mut() {
             let (vertex, subtask) = execution.subtask();

@@ -60,6 +60,7 @@ impl ResourceManagerProcessor {
             .rpc_address
             .parse()
             .map_err(|e| RpcError::application(format!("field `rpc_address`: {e}")))?;
+        let now = self.now();
         if let Some(known) = self.job_masters.get_mut(&job) {
             if known.epoch > epoch {
                 return Err(RpcError::fencing(format!(
@@ -72,7 +73,7 @@ impl ResourceManagerProcessor {
                 && known.address == request.rpc_address
             {
                 // It declares its needs anew, so the conversation begins anew as well.
-                known.talk = Duplex::default();
+                known.talk = Duplex::starting(now);
                 return Ok(self.registered(None));
             }
             known.disconnect("another job master has registered for the job");
@@ -83,10 +84,9 @@ impl ResourceManagerProcessor {
             gateway: self.parts.transport.connect_job_master(&address),
             epoch,
             address: request.rpc_address.clone(),
-            talk: Duplex::default(),
+            talk: Duplex::starting(now),
         };
         self.job_masters.insert(job, connection);
-        let now = self.now();
         self.job_master_beats.monitor_target(job, incarnation, now);
         self.publish_leader(&v1::JobLeader {
             job_id: request.job_id,

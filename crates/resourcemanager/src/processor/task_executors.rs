@@ -74,17 +74,17 @@ impl ResourceManagerProcessor {
             self.tell_job_masters_of_loss(&id, old.incarnation, incarnation);
         }
         let instance = InstanceId::from_u128(self.random.random());
+        let now = self.now();
         tracing::info!(task_executor = %id, address = %request.rpc_address, slots = request.slots, "registered a task executor");
         let connection = TaskExecutorConnection {
             instance,
             incarnation,
             gateway: self.parts.transport.connect_task_executor(&address),
             registration: request,
-            talk: Duplex::default(),
+            talk: Duplex::starting(now),
             reported: false,
         };
         self.task_executors.insert(id.clone(), connection);
-        let now = self.now();
         self.task_executor_beats.monitor_target(id, instance, now);
         Ok(self.registered(Some(instance)))
     }

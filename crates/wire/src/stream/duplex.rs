@@ -5,6 +5,7 @@ use super::{Inbox, Outbox};
 use crate::error::RpcError;
 use crate::transport::MessageStream;
 use futures::stream::StreamExt as _;
+use runtime_core::Tick;
 use tokio::sync::mpsc;
 
 /// One side of the conversation of two roles, from their registration to the end of either's life.
@@ -20,18 +21,18 @@ pub struct Duplex<Out, In> {
     hears: std::marker::PhantomData<fn(In)>,
 }
 
-impl<Out, In> Default for Duplex<Out, In> {
-    fn default() -> Self {
+impl<Out: Envelope, In: Envelope> Duplex<Out, In> {
+    /// A conversation that begins now; see [`Outbox::starting`].
+    #[must_use]
+    pub fn starting(now: Tick) -> Self {
         Self {
-            outbox: Outbox::default(),
+            outbox: Outbox::starting(now),
             inbox: Inbox::default(),
             sender: None,
             hears: std::marker::PhantomData,
         }
     }
-}
 
-impl<Out: Envelope, In: Envelope> Duplex<Out, In> {
     /// The messages of a new stream, which takes the place of the one before: the greeting, if there is one, then
     /// everything that is not acknowledged, then what is said later.
     pub fn connect(&mut self, greeting: Option<Out>) -> MessageStream<Out> {

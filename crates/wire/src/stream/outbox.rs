@@ -1,6 +1,7 @@
 //! The sender's side of a numbered stream.
 
 use super::envelope::Envelope;
+use runtime_core::Tick;
 use std::collections::VecDeque;
 
 /// Messages that were sent and are kept until they are acknowledged, in the order of their numbers.
@@ -10,13 +11,14 @@ pub struct Outbox<T> {
     kept: VecDeque<T>,
 }
 
-impl<T> Default for Outbox<T> {
-    fn default() -> Self {
-        Self { last: 0, kept: VecDeque::new() }
-    }
-}
-
 impl<T: Envelope> Outbox<T> {
+    /// Of a conversation that begins now. Its numbers are above all of those before: a broken connection may yet deliver
+    /// what was said on it, to a peer that hears this conversation, and must not make it deaf to lower numbers.
+    #[must_use]
+    pub const fn starting(now: Tick) -> Self {
+        Self { last: now.as_nanos(), kept: VecDeque::new() }
+    }
+
     /// Numbers a message, keeps it, and gives it back to be sent.
     pub fn push(&mut self, mut message: T) -> T {
         self.last += 1;

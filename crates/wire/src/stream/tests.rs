@@ -5,6 +5,7 @@ use crate::v1;
 use futures::future::FutureExt as _;
 use futures::stream::StreamExt as _;
 use proptest::prelude::*;
+use runtime_core::Tick;
 
 type Up = v1::TaskExecutorToResourceManager;
 type Down = v1::ResourceManagerToTaskExecutor;
@@ -24,7 +25,7 @@ fn cause(message: &Up) -> &str {
 
 #[test]
 fn numbers_count_from_one_and_kept_is_what_is_not_acknowledged() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::starting(Tick::ZERO);
     assert_eq!(outbox.push(says("a")).number, 1);
     assert_eq!(outbox.push(says("b")).number, 2);
     assert_eq!(outbox.push(says("c")).number, 3);
@@ -59,7 +60,7 @@ fn drain(stream: &mut crate::MessageStream<Up>) -> Vec<Up> {
 
 #[test]
 fn a_new_stream_begins_with_the_greeting_and_all_that_is_not_acknowledged() {
-    let mut duplex = Duplex::<Up, Down>::default();
+    let mut duplex = Duplex::<Up, Down>::starting(Tick::ZERO);
     duplex.say(says("before there is a stream"));
     let mut first = duplex.connect(Some(says("hello")));
     duplex.say(says("on the first"));
@@ -78,7 +79,7 @@ fn a_new_stream_begins_with_the_greeting_and_all_that_is_not_acknowledged() {
 
 #[test]
 fn a_stream_that_is_replaced_ends() {
-    let mut duplex = Duplex::<Up, Down>::default();
+    let mut duplex = Duplex::<Up, Down>::starting(Tick::ZERO);
     let mut first = duplex.connect(None);
     let _second = duplex.connect(None);
     assert!(matches!(first.next().now_or_never(), Some(None)));
@@ -86,7 +87,7 @@ fn a_stream_that_is_replaced_ends() {
 
 #[test]
 fn what_is_heard_twice_is_acted_upon_once_and_acknowledged_twice() {
-    let mut duplex = Duplex::<Up, Down>::default();
+    let mut duplex = Duplex::<Up, Down>::starting(Tick::ZERO);
     let mut stream = duplex.connect(None);
     let news = Down { number: 1, message: None };
     assert_eq!(duplex.hear(news.clone()), Some(news.clone()));
@@ -108,8 +109,8 @@ proptest! {
     fn whatever_breaks_each_message_is_taken_once_and_in_order(
         steps in proptest::collection::vec((0_u8..4, 1_usize..5), 1..80),
     ) {
-        let mut sender = Duplex::<Up, Down>::default();
-        let mut receiver = Duplex::<Down, Up>::default();
+        let mut sender = Duplex::<Up, Down>::starting(Tick::ZERO);
+        let mut receiver = Duplex::<Down, Up>::starting(Tick::ZERO);
         let (mut up, mut down) = (sender.connect(None), receiver.connect(None));
         let (mut said, mut heard) = (0, Vec::new());
         let end = [(3, 1), (1, usize::MAX), (2, usize::MAX)];
