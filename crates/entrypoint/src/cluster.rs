@@ -39,16 +39,18 @@ impl Server {
     }
 
     /// The transport between processes. It notices a dead connection before heartbeats give a verdict, so that none is
-    /// used beyond it, and no sooner than half-way: a process that is merely busy keeps its connections, for the records
-    /// on them are lost with them.
+    /// used beyond it, and no sooner than half-way: a process that is merely busy keeps its connections. Those that carry
+    /// records last as long as heartbeats wait, for the records on them are lost with them.
     #[must_use]
     pub fn grpc_transport(&self) -> GrpcTransport {
         let half = self.config.get(&keys::HEARTBEAT_INTERVAL) / 2;
-        let patience = self.config.get(&keys::HEARTBEAT_TIMEOUT).saturating_sub(half) / 2;
+        let timeout = self.config.get(&keys::HEARTBEAT_TIMEOUT);
+        let patience = timeout.saturating_sub(half) / 2;
         let defaults = GrpcOptions::default();
         let options = GrpcOptions {
             keep_alive_interval: half.min(defaults.keep_alive_interval),
             keep_alive_timeout: patience.min(defaults.keep_alive_timeout),
+            data_keep_alive_timeout: timeout,
             ..defaults
         };
         GrpcTransport::new(options, tokio::runtime::Handle::current())

@@ -60,13 +60,18 @@ fn without_a_restart_a_killed_task_executor_fails_the_job_and_is_named() {
 
 #[test]
 fn c071_a_task_executor_that_stands_still_for_less_than_the_timeout_costs_no_restart() {
-    let (mut world, running, _) = in_the_middle("none");
-    world.cluster.process(LOST).unwrap().signal(Signal::Stop).unwrap();
+    let (mut world, running, id) = in_the_middle("none");
+    // The one that is sent records by the other: a connection must outlast it, too.
+    let detail = world.await_job(&id, |_| true);
+    let mut sources = detail["vertices"][0]["subtasks"].as_array().unwrap().iter();
+    let reader = &sources.find(|subtask| subtask["status"] == "RUNNING").unwrap()["taskmanager-id"];
+    let still_one = Role::TaskExecutor(usize::from(reader == "te-0"));
+    world.cluster.process(still_one).unwrap().signal(Signal::Stop).unwrap();
     // Of a timeout of ten seconds, as thirty of fifty.
     let still: anyhow::Result<()> =
         Patience::of(Duration::from_secs(6)).until("nothing", || Ok(Look::NotYet("waiting".into())));
     assert!(still.is_err());
-    world.cluster.process(LOST).unwrap().signal(Signal::Continue).unwrap();
+    world.cluster.process(still_one).unwrap().signal(Signal::Continue).unwrap();
     let result = running.wait(LONG).unwrap().expect_status(0).unwrap().json().unwrap();
     assert_eq!((&result["state"], &result["restarts"]), (&"FINISHED".into(), &0.into()), "{result}");
     assert_right_output(&world);

@@ -52,7 +52,7 @@ impl GrpcTransport {
 
     fn data_calls(&self, address: &Address) -> Calls {
         let _runtime = self.runtime.enter();
-        let connection = self.data.to(address, |at| self.options.endpoint(at));
+        let connection = self.data.to(address, |at| self.options.data_endpoint(at));
         Calls::new(connection, &self.options, self.options.max_data_message)
     }
 }

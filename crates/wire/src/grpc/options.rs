@@ -19,6 +19,9 @@ pub struct GrpcOptions {
     /// A connection whose server gives no sign of life for this long after being asked is broken, and the next call
     /// makes a new one; 5 s.
     pub keep_alive_timeout: Duration,
+    /// The same of the data exchange; 50 s (`heartbeat.timeout`). The records on a channel are lost with it, and whether a
+    /// task executor lives is for heartbeats to say: a channel breaks no sooner than they give up (C-071).
+    pub data_keep_alive_timeout: Duration,
     /// The largest message of a call or of a stream between roles, in bytes; 16 MiB. A job file travels in one.
     pub max_rpc_message: usize,
     /// The largest frame of the data exchange, in bytes; 4 MiB. A batch is at most 64 KiB unless one record is longer.
@@ -42,6 +45,7 @@ impl Default for GrpcOptions {
             connect_timeout: Duration::from_secs(5),
             keep_alive_interval: Duration::from_secs(5),
             keep_alive_timeout: Duration::from_secs(5),
+            data_keep_alive_timeout: Duration::from_secs(50),
             max_rpc_message: 16 << 20,
             max_data_message: 4 << 20,
             max_streams: 65_536,
@@ -62,25 +66,35 @@ const SERVER_PATIENCE: Duration = Duration::from_secs(20);
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
 impl GrpcOptions {
-    /// How a peer is connected to.
+    /// How a peer is called.
     pub(super) fn endpoint(&self, address: &Address) -> Result<Endpoint, Error> {
+        self.endpoint_with(address, self.keep_alive_timeout)
+    }
+
+    /// How records are sent to a peer.
+    pub(super) fn data_endpoint(&self, address: &Address) -> Result<Endpoint, Error> {
+        self.endpoint_with(address, self.data_keep_alive_timeout)
+    }
+
+    fn endpoint_with(&self, address: &Address, keep_alive_timeout: Duration) -> Result<Endpoint, Error> {
         Ok(Endpoint::from_shared(address.as_str().to_owned())?
             .connect_timeout(self.connect_timeout)
             .tcp_nodelay(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .http2_keep_alive_interval(self.keep_alive_interval)
-            .keep_alive_timeout(self.keep_alive_timeout)
+            .keep_alive_timeout(keep_alive_timeout)
             .keep_alive_while_idle(true))
     }
 
     /// How calls are served.
     pub(super) fn server(&self) -> tonic::transport::Server {
+        let patience = self.keep_alive_timeout.max(self.data_keep_alive_timeout).max(SERVER_PATIENCE);
         tonic::transport::Server::builder()
             .max_concurrent_streams(self.max_streams)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .http2_keepalive_interval(Some(self.keep_alive_interval))
-            .http2_keepalive_timeout(Some(self.keep_alive_timeout.max(SERVER_PATIENCE)))
+            .http2_keepalive_timeout(Some(patience))
     }
 }
