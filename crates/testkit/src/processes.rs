@@ -14,7 +14,7 @@ mod memory;
 mod network;
 mod process;
 
-pub use binaries::{Binaries, PROGRAMS};
+pub use binaries::{Binaries, PROGRAMS, cargo};
 pub use cluster::{Place, ProcessCluster, ProcessClusterBuilder, Role, free_port};
 pub use command_line::{CommandLine, CommandOutput, RunningCommand};
 pub use lookup::{LookupOptions, LookupService};

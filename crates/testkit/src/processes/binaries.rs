@@ -59,14 +59,31 @@ impl Binaries {
     }
 }
 
+/// The cargo that started this process, in the root folder of the project.
+///
+/// What that said of the package it ran is not passed on: some dependencies are built anew whenever it differs.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    let of_a_package = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| of_a_package(name)) {
+        command.env_remove(name);
+    }
+    command.current_dir(root());
+    command
+}
+
 /// The test lies in `TARGET/PROFILE/deps/`.
 fn build_beside_test() -> anyhow::Result<Binaries> {
     let test = std::env::current_exe()?;
     let profile = test.parent().and_then(Path::parent).context("the test lies in no target folder")?;
     let target = profile.parent().context("the test lies in no target folder")?;
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    let mut build = cargo();
     // With the tests of the workspace: then libraries have the features that `cargo test` gives them, and are there.
-    build.current_dir(root()).args(["build", "--quiet", "--workspace", "--bins", "--tests", "--target-dir"]);
+    build.args(["build", "--quiet", "--workspace", "--bins", "--tests", "--target-dir"]);
     build.arg(target);
     if profile.ends_with("release") {
         build.arg("--release");
