@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Instant;
 
 use entrypoint::Role;
+use testkit::patience::{Look, Patience};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -56,11 +56,8 @@ impl Bench {
 
 /// Polls what another process does; not by the runtime's clock, which may be paused.
 fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < LONG, "{what}: not within a minute");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let look = || Ok(Look::of(is().then_some(()), || "not yet".to_owned()));
+    Patience::of(LONG).until(what, look).unwrap();
 }
 
 fn id(name: &str) -> ResourceId {
